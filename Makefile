@@ -1,0 +1,88 @@
+# The verbs of this project; `make help` lists them. Everything runs in .venv, which is made when missing.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+RUNS ?= 200
+FLIPS ?= 10000
+TOPIC ?= orders
+topic ?= $(TOPIC)
+STRATEGY ?= round_robin
+DATA ?= ./data
+
+.DEFAULT_GOAL := help
+
+$(STAMP): requirements/dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(None if (3, 11) <= sys.version_info[:2] <= (3, 13) else "Ibrik needs Python 3.11 to 3.13; this is %d.%d. Run: make PYTHON=python3.12 ..." % sys.version_info[:2])'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements/dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+##@ Everyday
+setup: $(STAMP) ## Make the virtual environment from the lock file
+demo: $(STAMP) ## A broker, 336,776 real flights, a hard kill, and proof that nothing was lost
+	$(BIN)/python examples/quickstart/demo.py
+test: check ## All that gates a change: check, property, contract, integration, crash and bit-flip tests, coverage
+	$(BIN)/python -m pytest -n 2 -m slow --cov --cov-append --cov-report= tests
+	$(BIN)/python tests/coverage_floor.py
+	$(BIN)/python -m tests.crash --runs 10
+	$(BIN)/python -m tests.bitflips --flips 500
+check: fmt-check lint types imports generated $(STAMP) ## Format, types, imports, unit tests: under two minutes
+	$(BIN)/python -m pytest -n 2 -m "not slow" --cov --cov-report= tests
+
+##@ Parts of check
+fmt: $(STAMP) ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix-only --quiet .
+fmt-check: $(STAMP)
+	$(BIN)/ruff format --check --quiet .
+lint: $(STAMP) ## Lint the code
+	$(BIN)/ruff check --quiet .
+types: $(STAMP) ## Check the types (mypy strict)
+	$(BIN)/mypy
+imports: $(STAMP) ## Check who may import whom
+	$(BIN)/lint-imports
+
+##@ Generated pages
+generate: $(STAMP) ## Write the reference pages (errors, settings, metrics, CLI, OpenAPI) anew
+	$(BIN)/python docs/generate.py
+generated: $(STAMP)
+	$(BIN)/python docs/generate.py --check
+lock: $(STAMP) ## Resolve the lock files anew (no index lines)
+	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-header --generate-hashes --allow-unsafe --extra broker --extra dev --output-file requirements/dev.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-header --generate-hashes --extra broker --output-file requirements/broker.lock pyproject.toml
+
+##@ Proof
+crash: $(STAMP) ## Kill a real broker under load RUNS times, and the simulated disk at random operations
+	$(BIN)/python -m tests.crash --runs $(RUNS)
+bitflips: $(STAMP) ## Flip FLIPS single bits in sealed segments; every one must be noticed
+	$(BIN)/python -m tests.bitflips --flips $(FLIPS)
+interop: $(STAMP) ## Let aiokafka's pure decoder and Kafka's own DumpLogSegments read our segments (needs Java and Maven)
+	$(BIN)/python -m tests.interop
+bench: $(STAMP) ## Measure beside peers in the same run; prints ratios (needs redis-server and wrk)
+	$(BIN)/python -m bench
+
+##@ As in the Kafka-like service
+run: $(STAMP) ## Start a broker for development on DATA
+	$(BIN)/ibrik serve --dev --data $(DATA)
+create-topic: $(STAMP) ## Create TOPIC with STRATEGY=round_robin|key|sticky
+	$(BIN)/ibrik topic create $(TOPIC) --partitioner $(STRATEGY)
+list-topics: $(STAMP) ## List the topics
+	$(BIN)/ibrik topic ls
+producer: $(STAMP) ## Publish each line of standard input to topic=…
+	$(BIN)/ibrik produce $(topic)
+consumer: $(STAMP) ## Follow topic=…
+	$(BIN)/ibrik consume $(topic) --from earliest --follow
+
+##@ Images
+images: ## Build the broker's image
+	docker build --quiet --tag ibrik/broker:dev --file Dockerfile.broker .
+
+clean: ## Remove what this Makefile made (never a data folder)
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .demo .bench
+
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*##/ {printf "  \033[36m%-14s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup demo test check fmt fmt-check lint types imports generate generated lock crash bitflips interop bench run create-topic list-topics producer consumer images clean help

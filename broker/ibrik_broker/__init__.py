@@ -1,0 +1,1 @@
+"""The broker program. `app` wires; doors sit above engines, engines above stores."""

@@ -1,0 +1,1 @@
+"""The HTTP doors: data plane, admin plane, OpenAPI, problem documents."""

@@ -1,0 +1,1 @@
+"""The partition engine: input buffers, the log writer, deduplication, tail cache, wake-ups."""

@@ -1,0 +1,1 @@
+"""The TCP door: `ibrik_wire` on asyncio transports."""

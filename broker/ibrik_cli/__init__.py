@@ -1,0 +1,1 @@
+"""The `ibrik` command line. Imports the other packages lazily; nothing imports it."""

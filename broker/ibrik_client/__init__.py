@@ -1,0 +1,1 @@
+"""The asyncio client: publish, read, follow, administer."""
