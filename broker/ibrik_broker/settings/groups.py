@@ -1,0 +1,154 @@
+"""The groups of settings, each field with its unit and the reason for its default.
+
+A *setting* belongs to the process and is read once at the start; what belongs to a topic (its
+retention, its buffer) is the Topic resource's `spec`. `source.py` puts the groups
+together and reads them; this module does not know where values come from. Sizes may be written
+`256Mi`, times `30s`: the unit in a name is that of a bare number.
+"""
+
+import ipaddress
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
+
+from ibrik_broker.settings.units import Bytes, Milliseconds
+
+Port = Annotated[int, Field(ge=0, le=65_535)]
+Host = Annotated[str, StringConstraints(min_length=1, max_length=253)]
+Size = Annotated[Bytes, Field(ge=0, le=2**50)]
+Duration = Annotated[Milliseconds, Field(ge=0, le=366 * 86_400_000)]
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class Group(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Listener(Group):
+    host: Host = "127.0.0.1"
+    """Address to bind. Loopback by default: nobody is surprised by an open port. In a container
+    set `0.0.0.0`, since its loopback cannot be reached from outside."""
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the listener; a name counts only if `localhost`."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+class HttpSettings(Listener):
+    port: Port = 8080
+    """TCP port of the data plane (`/v1`); 0 takes a free one, which the banner names."""
+
+
+class TcpSettings(Listener):
+    port: Port = 7070
+    """TCP port of the `PUB`/`FETCH` protocol; 0 takes a free one."""
+
+    enabled: bool = True
+    """Whether the TCP door opens at all. It knows no tokens yet: close it where
+    the network is shared."""
+
+
+class AdminSettings(Listener):
+    port: Port = 8081
+    """TCP port of `/admin/v1`, health and metrics; 0 takes a free one."""
+
+    token_file: Path | None = None
+    """File that holds the admin token, one per line (current, previous); read again when it
+    changes, so that a token rotates without a restart. Needed beyond loopback."""
+
+
+class LogSettings(Group):
+    segment_bytes: Annotated[Bytes, Field(ge=1024, le=2**31 - 1)] = 2**31 - 1
+    """Upper bound in bytes for the segments of every topic: a segment rolls at the smaller of this
+    and the topic's `segment.bytes`. The default is the format's own bound: positions
+    in an index have 31 bits."""
+
+    min_free_bytes: Size = 256 * 2**20
+    """Free bytes below which publishing is refused with `storage-full`, before the file system is
+    really full: room that retention, checkpoints and the metadata database need to go on."""
+
+    flush: Literal["auto", "fdatasync", "pool", "syncfs"] = "auto"
+    """How a group is flushed. `auto` looks at the start: up to 4 dirty files in parallel by
+    fdatasync; more by one syncfs when the data folder is its own mount, else by a pool of 16."""
+
+    written_flush_ms: Duration = 1_000
+    """Time in which records of `durability: written` are flushed after they were written."""
+
+    retention_interval_ms: Duration = 30_000
+    """Time between two looks at which sealed segments retention may delete."""
+
+
+class MetadataSettings(Group):
+    url: SecretStr | None = None
+    """SQLAlchemy URL of the metadata database (`sqlite+aiosqlite:///…`, `postgresql+asyncpg://…`).
+    Empty: SQLite in `metadata.db` of the data folder, which needs nothing installed."""
+
+
+class LimitSettings(Group):
+    """What the doors take at most. At a limit a request is refused, never buffered beyond it."""
+
+    body_bytes: Size = 32 * 2**20
+    """Largest HTTP body in bytes after decompression. A batch is held in memory until it is
+    validated as a whole."""
+
+    compression_ratio: Annotated[float, Field(ge=1, le=10_000)] = 100
+    """Most that a compressed body may grow. JSON reaches 5 to 20; a bomb needs over 1,000."""
+
+    in_flight_bytes: Size = 128 * 2**20
+    """Bytes of all publish requests that are not answered yet, over all connections. Beyond it
+    HTTP answers 429 `buffer-full` and TCP connections are not read from."""
+
+    connections: Count = 4_096
+    """Open connections per door. Beyond it TCP answers `ERR too-many-connections` and closes."""
+
+    connection_bytes: Size = 4 * 2**20
+    """Unacknowledged bytes of one TCP connection at which reading from it pauses. One topic's
+    default buffer is 16 MiB, so that no single connection fills it."""
+
+    write_buffer_bytes: Size = 1 * 2**20
+    """Bytes of replies that wait for a slow reader of one connection; above it neither commands
+    are taken from it nor data is read for it."""
+
+    idle_timeout_ms: Duration = 10 * 60_000
+    """A connection without any traffic is closed after this time."""
+
+    slow_timeout_ms: Duration = 30_000
+    """Time in which a started request (HTTP head or body, a TCP command and its payload) has to be
+    complete, unless bytes keep coming fast enough (see `slow_bytes_per_second`)."""
+
+    slow_bytes_per_second: Annotated[int, Field(ge=1)] = 1_024
+    """Least rate of a body that has already taken `slow_timeout_ms`."""
+
+    request_timeout_ms: Duration = 30_000
+    """Time in which an accepted publish has to be answered, else 503 `not-ready`. The record may
+    still be appended: a retry with the same id is safe."""
+
+    wait_ms: Duration = 60_000
+    """Longest `wait=` of a read that finds nothing."""
+
+
+class CacheSettings(Group):
+    tail_bytes: Size = 64 * 2**20
+    """Encoded batches kept in memory over all partitions, so that readers at the tail cost no
+    read and share one buffer."""
+
+
+class ShutdownSettings(Group):
+    drain_ms: Duration = 20_000
+    """Time after SIGTERM in which requests in flight finish. Below the 30 s that Kubernetes gives
+    by default, so that the flush and the clean markers that follow still fit."""
+
+
+class LoggingSettings(Group):
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severe line that is written."""
+
+    form: Literal["auto", "json", "console"] = "auto"
+    """`json` is one object a line; `console` is for people; `auto` is console on a terminal."""
