@@ -1,0 +1,68 @@
+"""What names look like: topics, namespaces, resource names, ids, header names.
+
+Patterns are plain regular expressions, valid in JSON Schema, RE2 and Python alike, so that the
+broker, the API server and a client refuse the same names. No I/O, no state.
+"""
+
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import StringConstraints
+
+from ibrik_api.errors import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+API_VERSION = "ibrik.dev/v1beta1"
+HEADER_PREFIX = "Ibrik-"
+MAX_NAME_LENGTH = 253
+NAME_PATTERN = r"^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$"
+NAMESPACE_PATTERN = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+UUID_PATTERN = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+
+_NAME = re.compile(NAME_PATTERN.removesuffix("$"))
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=NAME_PATTERN)]
+Namespace = Annotated[
+    str, StringConstraints(min_length=1, max_length=63, pattern=NAMESPACE_PATTERN)
+]
+
+
+def is_name(text: str) -> bool:
+    """Whether `text` may name a topic, a subscription, a channel or a publisher."""
+    return len(text) <= MAX_NAME_LENGTH and _NAME.fullmatch(text) is not None
+
+
+def check_name(text: str, *, what: str = "topic") -> str:
+    """Return `text` when it is a name; otherwise raise a Refusal that says what is wrong with it."""
+    if is_name(text):
+        return text
+    raise Refusal("invalid-name", f"{_shown(text)} is no {what} name: {_fault(text)}.")
+
+
+def nearest_name(wanted: str, known: "Iterable[str]") -> str | None:
+    """The known name that a typing error most likely meant, or None."""
+    return next(iter(get_close_matches(wanted, known, n=1, cutoff=0.6)), None)
+
+
+def message_id(topic_id: str, partition: int, offset: int) -> str:
+    """The id of a message whose client gave none; computed, never stored."""
+    return f"{topic_id}-{partition}-{offset}"
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def _fault(text: str) -> str:
+    if not text:
+        return "it is empty"
+    if len(text) > MAX_NAME_LENGTH:
+        return f"it has {len(text)} characters, at most {MAX_NAME_LENGTH} are allowed"
+    wrong = sorted({c for c in text if not re.fullmatch(r"[a-z0-9._-]", c)})
+    if wrong:
+        hint = " (write it in lower case)" if is_name(text.lower()) else ""
+        return f"only a-z 0-9 . _ - are allowed, it has {' '.join(map(repr, wrong[:5]))}{hint}"
+    return "it must begin and end with a letter or a digit"
