@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,8 @@ from typing import IO
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 30.0
 BANNER = re.compile(r"^ibrik \S+ .*\bhttp (\S+)\s+tcp (\S+)\s+admin (\S+)")
+COMMAND = (sys.executable, "-m", "ibrik_broker")
+LOG_NAME = "broker.log"
 FREE_PORTS = {
     "IBRIK_HTTP__PORT": "0",
     "IBRIK_TCP__PORT": "0",
@@ -56,25 +58,30 @@ class Broker:
         return self.process.wait(STOP_TIMEOUT_S)
 
 
-@contextmanager
-def running_broker(folder: Path, **env: str) -> Iterator[Broker]:
-    """Start a broker on `folder / "data"`; SIGKILL at the end when it still runs.
-
-    `env` are settings by the names of their variables: IBRIK_LOG__SEGMENT_BYTES="1Mi".
-    """
+def launch(folder: Path, command: Sequence[str] = COMMAND, **env: str) -> subprocess.Popen[str]:
+    """Start a broker on `folder / "data"` and return at once, before it is ready."""
     folder.mkdir(parents=True, exist_ok=True)
-    errors = folder / "broker.log"
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("IBRIK_")}
     settings = {"IBRIK_DATA": str(folder / "data")} | FREE_PORTS | env
-    with errors.open("a") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "ibrik_broker"],
+    with (folder / LOG_NAME).open("a") as log:
+        return subprocess.Popen(
+            command,
             env=inherited | settings,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
         )
+
+
+@contextmanager
+def running_broker(folder: Path, command: Sequence[str] = COMMAND, **env: str) -> Iterator[Broker]:
+    """Start a broker on `folder / "data"`; SIGKILL at the end when it still runs.
+
+    `env` are settings by the names of their variables: IBRIK_LOG__SEGMENT_BYTES="1Mi".
+    """
+    process = launch(folder, command, **env)
+    errors = folder / LOG_NAME
     output: list[str] = []
     try:
         banner = _wait_for_banner(process, output, errors)
@@ -84,7 +91,7 @@ def running_broker(folder: Path, **env: str) -> Iterator[Broker]:
         host, _, port = tcp.rpartition(":")
         yield Broker(
             process=process,
-            data=Path(settings["IBRIK_DATA"]),
+            data=Path(env.get("IBRIK_DATA", folder / "data")),
             http_url=f"http://{http}",
             admin_url=f"http://{admin}",
             tcp_address=(host, int(port) if port else 0),
