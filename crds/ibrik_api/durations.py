@@ -7,13 +7,14 @@ from large to small, each at most once.
 import re
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
 
 PATTERN = r"^([0-9]{1,9}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?([0-9]{1,9}ms)?$"
-MAX_MS = 36_500 * 86_400_000
+SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000
+MAX_MS = 36_500 * DAY_MS
 """A hundred years; a longer wish is a typing error."""
 
-_UNITS_MS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
+_UNITS_MS = (("d", DAY_MS), ("h", HOUR_MS), ("m", MINUTE_MS), ("s", SECOND_MS), ("ms", 1))
 _PARSER = re.compile(PATTERN.removesuffix("$"))
 
 
@@ -64,3 +65,17 @@ DurationMs = Annotated[
     ),
 ]
 """Milliseconds inside, text with a unit outside: a bare number would not say which unit it has."""
+
+
+def duration_limits(least_ms: int, most_ms: int = MAX_MS) -> AfterValidator:
+    """Bounds of one field, refused in the spelling of durations rather than in milliseconds."""
+
+    def check(duration_ms: int) -> int:
+        if least_ms <= duration_ms <= most_ms:
+            return duration_ms
+        raise ValueError(
+            f"{format_duration(duration_ms)} is out of bounds: "
+            f"write {format_duration(least_ms)} to {format_duration(most_ms)}"
+        )
+
+    return AfterValidator(check)

@@ -8,7 +8,7 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import StringConstraints
+from pydantic import AfterValidator, WithJsonSchema
 
 from ibrik_api.errors import Refusal
 
@@ -18,16 +18,12 @@ if TYPE_CHECKING:
 API_VERSION = "ibrik.dev/v1beta1"
 HEADER_PREFIX = "Ibrik-"
 MAX_NAME_LENGTH = 253
+MAX_NAMESPACE_LENGTH = 63
 NAME_PATTERN = r"^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$"
 NAMESPACE_PATTERN = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
 UUID_PATTERN = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 
 _NAME = re.compile(NAME_PATTERN.removesuffix("$"))
-
-Name = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=NAME_PATTERN)]
-Namespace = Annotated[
-    str, StringConstraints(min_length=1, max_length=63, pattern=NAMESPACE_PATTERN)
-]
 
 
 def is_name(text: str) -> bool:
@@ -36,7 +32,7 @@ def is_name(text: str) -> bool:
 
 
 def check_name(text: str, *, what: str = "topic") -> str:
-    """Return `text` when it is a name; otherwise raise a Refusal that says what is wrong with it."""
+    """Return `text` when it is a name; otherwise raise a Refusal that says what is wrong."""
     if is_name(text):
         return text
     raise Refusal("invalid-name", f"{_shown(text)} is no {what} name: {_fault(text)}.")
@@ -45,6 +41,42 @@ def check_name(text: str, *, what: str = "topic") -> str:
 def nearest_name(wanted: str, known: "Iterable[str]") -> str | None:
     """The known name that a typing error most likely meant, or None."""
     return next(iter(get_close_matches(wanted, known, n=1, cutoff=0.6)), None)
+
+
+def _checked_name(text: str) -> str:
+    if not is_name(text):
+        raise ValueError(f"{_shown(text)} is no name: {_fault(text)}")
+    return text
+
+
+def _checked_namespace(text: str) -> str:
+    if len(text) > MAX_NAMESPACE_LENGTH or not is_name(text) or set(text) & set("._"):
+        raise ValueError(
+            f"{_shown(text)} is no namespace: use a-z 0-9 and -, begin and end with a letter or a "
+            f"digit, at most {MAX_NAMESPACE_LENGTH} characters"
+        )
+    return text
+
+
+Name = Annotated[
+    str,
+    AfterValidator(_checked_name),
+    WithJsonSchema(
+        {"type": "string", "minLength": 1, "maxLength": MAX_NAME_LENGTH, "pattern": NAME_PATTERN}
+    ),
+]
+Namespace = Annotated[
+    str,
+    AfterValidator(_checked_namespace),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MAX_NAMESPACE_LENGTH,
+            "pattern": NAMESPACE_PATTERN,
+        }
+    ),
+]
 
 
 def message_id(topic_id: str, partition: int, offset: int) -> str:

@@ -4,9 +4,10 @@ import re
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
 
 PATTERN = r"^[0-9]{1,19}(\.[0-9]{1,9})?(Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)?$"
+KIB, MIB, GIB = 1024, 1024**2, 1024**3
 MAX_BYTES = 2**63 - 1
 
 _FACTORS = {
@@ -62,4 +63,18 @@ QuantityBytes = Annotated[
         }
     ),
 ]
-"""Bytes inside; outside a number or a Kubernetes quantity, written back as the shortest quantity."""
+"""Bytes inside; outside a number or a Kubernetes quantity, written back as short as is exact."""
+
+
+def size_limits(least_bytes: int, most_bytes: int = MAX_BYTES) -> AfterValidator:
+    """Bounds of one field, refused in the spelling of quantities."""
+
+    def check(size_bytes: int) -> int:
+        if least_bytes <= size_bytes <= most_bytes:
+            return size_bytes
+        raise ValueError(
+            f"{format_quantity(size_bytes)} is out of bounds: "
+            f"write {format_quantity(least_bytes)} to {format_quantity(most_bytes)}"
+        )
+
+    return AfterValidator(check)
