@@ -1,0 +1,1 @@
+"""The generated pages, a module for each kind: `pages()` gives path under `docs/` → content."""

@@ -1,0 +1,119 @@
+"""The page of the Topic resource, from its model: every field that works, then the others."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple, cast, get_args
+
+from annotated_types import Ge, Le
+from pydantic import AfterValidator, BaseModel, PlainSerializer
+from pydantic.fields import FieldInfo
+
+from ibrik_api.quantities import MAX_BYTES
+from ibrik_api.resources import topic_rules
+from ibrik_api.resources.topic import TopicSpec
+from pages.markdown import page, table
+
+SMALLEST = """```yaml
+apiVersion: ibrik.dev/v1beta1
+kind: Topic
+metadata:
+  name: orders
+spec: {}
+```"""
+
+
+TOO_MUCH = 2**70
+
+
+class Leaf(NamedTuple):
+    path: str
+    allowed: str
+    default: str
+    meaning: str
+
+
+def pages() -> dict[str, str]:
+    leaves = list(_leaves(TopicSpec, TopicSpec().document(), ""))
+    later = topic_rules._SERVED_LATER
+    served = [leaf for leaf in leaves if leaf.path.split(".")[0] not in later]
+    unserved = [leaf for leaf in leaves if leaf.path.split(".")[0] in later]
+    return {
+        "reference/topic.md": page(
+            "Topic",
+            "What a topic shall be. Write it to a file and run `ibrik apply -f topic.yaml`. The\n"
+            "smallest one:",
+            SMALLEST,
+            "A field that is left out has its default; leaving a field out later sets it to its\n"
+            "default again. Durations are written `30s`, `7d` or `1h30m`; sizes `256Mi` or as a\n"
+            "number of bytes.",
+            "## Fields of `spec`",
+            table(
+                ("field", "values", "default", "meaning"),
+                ((f"`{x.path}`", x.allowed, x.default, x.meaning) for x in served),
+            ),
+            "`partitions` can grow but not shrink. `topicName` is fixed at creation.\n"
+            "`buffer.bytes` is at least `maxMessageBytes`.",
+            "## Fields that are not served yet",
+            "They are accepted at their default only. Any other value is refused with\n"
+            "[`unsupported-field`](../errors/unsupported-field.md).",
+            table(
+                ("field", "default", "why"),
+                ((f"`{x.path}`", x.default, f"{later[x.path.split('.')[0]]}.") for x in unserved),
+            ),
+        )
+    }
+
+
+def _leaves(model: type[BaseModel], defaults: dict[str, Any], prefix: str) -> Iterator[Leaf]:
+    for field in model.model_fields.values():
+        assert field.alias, f"{model.__name__}: every field has a camelCase alias"
+        path = prefix + field.alias
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _leaves(field.annotation, defaults.get(field.alias, {}), f"{path}.")
+        else:
+            assert field.description, f"{path} has no description"
+            yield Leaf(path, _allowed(field), _default(defaults, field), field.description)
+
+
+def _default(defaults: dict[str, Any], field: FieldInfo) -> str:
+    value = defaults.get(field.alias or "")
+    match value:
+        case None | []:
+            return "none"
+        case bool():
+            return f"`{str(value).lower()}`"
+    return f"`{value}`"
+
+
+def _allowed(field: FieldInfo) -> str:
+    if isinstance(field.annotation, type) and issubclass(field.annotation, StrEnum):
+        return ", ".join(f"`{choice.value}`" for choice in field.annotation)
+    names = {Ge: "at least", Le: "at most"}
+    marks = [mark for part in (field, *get_args(field.annotation)) for mark in _marks(part)]
+    bounds = [f"{names[type(m)]} `{_bound(m)}`" for m in marks if type(m) in names]
+    if any(isinstance(mark, PlainSerializer) for mark in marks):  # a size or a duration
+        bounds += [
+            text for mark in marks if isinstance(mark, AfterValidator) for text in _asked(mark)
+        ]
+    return ", ".join(bounds)
+
+
+def _marks(part: Any) -> Sequence[Any]:
+    return part.metadata if isinstance(part, FieldInfo) else getattr(part, "__metadata__", ())
+
+
+def _bound(mark: Ge | Le) -> Any:
+    return mark.ge if isinstance(mark, Ge) else mark.le
+
+
+def _asked(mark: AfterValidator) -> list[str]:
+    """The bounds of a size or a duration, which only its validator knows: ask with too much."""
+    try:
+        cast("Callable[[int], int]", mark.func)(TOO_MUCH)
+    except ValueError as refusal:
+        match = re.search(r"write (\S+) to (\S+)$", str(refusal))
+        if match and match[2] == str(MAX_BYTES):
+            return [f"at least `{match[1]}`"]
+        return [f"`{match[1]}` to `{match[2]}`"] if match else []
+    return []
