@@ -1,0 +1,265 @@
+"""All topics of this broker: open, publish, change, delete, close. Lives on the event loop.
+
+Holds the three threads of a volume: the log writer, the maintenance thread and a small pool that
+reads what is no longer in memory. The registry decides which topics there are; doors publish and
+read.
+"""
+
+import asyncio
+import difflib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from ibrik_log.log import Log
+from ibrik_log.volume import Volume
+
+from ibrik_api.errors import Refusal
+from ibrik_api.resources.topic import TopicSpec
+from ibrik_broker.partitions import snapshots
+from ibrik_broker.partitions.flush import Flusher, FlushMode, choose_mode
+from ibrik_broker.partitions.maintenance import Maintenance
+from ibrik_broker.partitions.messages import Acks, Message, Receipt
+from ibrik_broker.partitions.partition import Partition
+from ibrik_broker.partitions.publish import PublishRequest
+from ibrik_broker.partitions.raw import RawPublishRequest
+from ibrik_broker.partitions.refusals import shutting_down, topic_closed
+from ibrik_broker.partitions.tail import TailCache
+from ibrik_broker.partitions.topic import Topic
+from ibrik_broker.partitions.writer import LogWriter
+from ibrik_log.errors import StorageFailed
+from ibrik_log.files import Disk
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    flush: FlushMode = FlushMode.AUTO
+    min_free_bytes: int = 256 * 1024 * 1024
+    tail_cache_bytes: int = 64 * 1024 * 1024
+    maintenance_seconds: float = 1.0
+    reader_threads: int = 4
+
+
+class Engine:
+    """The partition engine of one volume."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        volume: Volume,
+        config: EngineConfig,
+        *,
+        clock_ms: Callable[[], int],
+        on_failure: Callable[[StorageFailed], None],
+    ) -> None:
+        self.absent: dict[str, Refusal] = {}
+        """Why a known name is not served (detached, unreadable); kept by the registry."""
+        self.tails = TailCache(config.tail_cache_bytes)
+        self._disk = disk
+        self._volume = volume
+        self._clock_ms = clock_ms
+        self._has_failed = False
+        self._on_failure = on_failure
+        self._loop = asyncio.get_running_loop()
+        self._topics: dict[str, Topic] = {}
+        self._readers = ThreadPoolExecutor(config.reader_threads, thread_name_prefix="reader")
+        flusher = Flusher(disk, volume.data, choose_mode(config.flush, volume.data))
+        self.writer = LogWriter(
+            disk,
+            volume.data,
+            flusher,
+            min_free_bytes=config.min_free_bytes,
+            clock_ms=clock_ms,
+            on_failure=self._on_storage_failed,
+        )
+        self._maintenance = Maintenance(self._tick, config.maintenance_seconds)
+
+    def start(self) -> None:
+        self.writer.look_for_room()
+        self.writer.start()
+        self._maintenance.start()
+
+    # --- look up ------------------------------------------------------------------------------
+
+    def topic(self, name: str) -> Topic:
+        """Raises Refusal `unknown-topic` (or why a known name is not served)."""
+        topic = self._topics.get(name)
+        if topic is not None:
+            return topic
+        if name in self.absent:
+            raise self.absent[name]
+        near = difflib.get_close_matches(name, self._topics, n=1)
+        hint = f" Did you mean '{near[0]}'?" if near else ""
+        raise Refusal(
+            "unknown-topic",
+            f"There is no topic '{name}'.{hint} Create it with: ibrik topic create {name}",
+        )
+
+    def topics(self) -> list[Topic]:
+        return list(self._topics.values())
+
+    # --- publish ------------------------------------------------------------------------------
+
+    async def publish(
+        self, topic: Topic, messages: Sequence[Message], acks: Acks = Acks.DURABLE
+    ) -> list[Receipt]:
+        """Append messages; the receipts come in their order.
+
+        All are validated before the first is appended. Not atomic over partitions when the disk
+        refuses in between: a retry with the same ids fills in what is missing.
+        """
+        request = PublishRequest(topic, messages, acks)
+        request.run(self._clock_ms())
+        await request.answered
+        if request.refusal is not None:
+            raise request.refusal
+        return [receipt for receipt in request.receipts if receipt is not None]
+
+    async def publish_raw(
+        self, topic: Topic, partition: int | None, batches: bytes
+    ) -> list[Receipt]:
+        """Append record batches v2 as they are; one receipt for each."""
+        request = RawPublishRequest(topic, partition, batches)
+        request.run()
+        await request.answered
+        if request.refusal is not None:
+            raise request.refusal
+        return [receipt for receipt in request.receipts if receipt is not None]
+
+    # --- topics -------------------------------------------------------------------------------
+
+    async def open_topic(self, topic_id: str, name: str, spec: TopicSpec) -> Topic:
+        """Open (and recover) every partition of a topic whose folders exist; serve it."""
+        topic = Topic(topic_id, name, spec)
+        for index in range(spec.partitions):
+            topic.partitions.append(await self._open_partition(topic, index))
+        logs = [partition.log for partition in topic.partitions]
+        now_ms = self._clock_ms()
+        load = partial(
+            snapshots.load_window,
+            self._disk,
+            self._volume.topic_folder(topic_id),
+            logs,
+            now_ms - topic.window.window_ms,
+        )
+        topic.window.restore(await self._in_reader(load), now_ms)
+        self.absent.pop(name, None)
+        self._topics[name] = topic
+        return topic
+
+    async def update_topic(self, topic: Topic, spec: TopicSpec) -> None:
+        """Take a new spec over; partitions may be added, never removed."""
+        for index in range(len(topic.partitions), spec.partitions):
+            topic.partitions.append(await self._open_partition(topic, index))
+        topic.apply_spec(spec)
+
+    async def close_topic(self, topic: Topic) -> None:
+        """Stop serving a topic: answer all that was accepted, then close its logs cleanly."""
+        self._topics.pop(topic.name, None)
+        for partition in topic.partitions:
+            partition.close(topic_closed(topic.name))
+            await self.writer.barrier(partition)
+        await self._in_reader(partial(self._close_logs, topic))
+
+    async def delete_topic(self, topic: Topic) -> None:
+        """Stop serving a topic and remove its folder, in the background."""
+        await self.close_topic(topic)
+        self._maintenance.submit(partial(self._volume.delete_topic, topic.id))
+
+    async def purge_topic(self, topic: Topic) -> None:
+        """Remove every record that is visible now; offsets go on where they are."""
+        for partition in topic.partitions:
+            await self._in_reader(partial(partition.log.truncate_before, partition.latest))
+
+    async def _open_partition(self, topic: Topic, index: int) -> Partition:
+        folder = self._volume.partition_folder(topic.id, index)
+        log = await self._in_reader(partial(Log.open, self._disk, folder, topic.settings.log))
+        partition = Partition(
+            topic.name,
+            index,
+            log,
+            topic.settings,
+            writer=self.writer,
+            tails=self.tails,
+            readers=self._readers,
+        )
+        load = partial(snapshots.load_sequences, self._disk, folder, log)
+        partition.sequences = await self._in_reader(load)
+        log.on_roll = partial(self._on_roll, topic, partition)
+        return partition
+
+    async def _in_reader(self, work: Callable[[], T]) -> T:
+        return await self._loop.run_in_executor(self._readers, work)
+
+    # --- snapshots and maintenance ------------------------------------------------------------
+
+    def _on_roll(self, topic: Topic, partition: Partition) -> None:
+        """Called by the log writer, which owns the sequences; the window is the event loop's."""
+        self._maintenance.submit(partial(self._store_sequences, topic, partition, _copy(partition)))
+        self._loop.call_soon_threadsafe(self._snapshot_window, topic)
+
+    def _snapshot_window(self, topic: Topic) -> None:
+        snapshot = _window_snapshot(topic, self._clock_ms())
+        self._maintenance.submit(partial(self._store_window, topic, snapshot))
+
+    def _store_sequences(
+        self, topic: Topic, partition: Partition, snapshot: snapshots.SequencesSnapshot
+    ) -> None:
+        folder = self._volume.partition_folder(topic.id, partition.index)
+        snapshots.store_sequences(self._disk, folder, snapshot)
+
+    def _store_window(self, topic: Topic, snapshot: snapshots.WindowSnapshot) -> None:
+        snapshots.store_window(self._disk, self._volume.topic_folder(topic.id), snapshot)
+
+    def _tick(self) -> None:
+        """Retention of every partition, and a look at the free space."""
+        now_ms = self._clock_ms()
+        self.writer.look_for_room()
+        for topic in self.topics():
+            for partition in topic.partitions:
+                partition.log.apply_retention(now_ms)
+
+    # --- end ----------------------------------------------------------------------------------
+
+    def _on_storage_failed(self, error: StorageFailed) -> None:
+        self._has_failed = True
+        self._on_failure(error)
+
+    async def close(self) -> None:
+        """Answer all that was accepted, then leave clean marks, unless the disk has failed."""
+        for topic in self.topics():
+            for partition in topic.partitions:
+                partition.close(shutting_down())
+        await self.writer.close()
+        await self._in_reader(self._maintenance.close)
+        for topic in self.topics():
+            await self._in_reader(partial(self._close_logs, topic))
+        self._topics.clear()
+        self._readers.shutdown()
+
+    def _close_logs(self, topic: Topic) -> None:
+        if not self._has_failed:
+            for partition in topic.partitions:
+                self._store_sequences(topic, partition, _copy(partition))
+            self._store_window(topic, _window_snapshot(topic, self._clock_ms()))
+        for partition in topic.partitions:
+            partition.log.close(clean=not self._has_failed)
+
+
+def _copy(partition: Partition) -> snapshots.SequencesSnapshot:
+    return snapshots.SequencesSnapshot(partition.log.end_offset, list(partition.sequences.rows()))
+
+
+def _window_snapshot(topic: Topic, now_ms: int) -> snapshots.WindowSnapshot:
+    """The ids of flushed records only: an unflushed one may be gone after a crash."""
+    ends = [partition.latest for partition in topic.partitions]
+    entries = [
+        (identity, *known)
+        for identity, known in topic.window.entries(now_ms)
+        if known.offset < ends[known.partition]
+    ]
+    return snapshots.WindowSnapshot(ends, entries)

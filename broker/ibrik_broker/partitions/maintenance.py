@@ -1,0 +1,50 @@
+"""The maintenance thread: retention, snapshots and deletion, where nobody waits for them.
+
+Unlinking a gigabyte takes 0.2 s and more: not on the event loop, not on the writer's thread.
+"""
+
+import queue
+import threading
+from collections.abc import Callable
+
+import structlog
+
+logger = structlog.get_logger("ibrik.maintenance")
+
+Job = Callable[[], object]
+
+
+class Maintenance:
+    """Runs jobs one after the other, and `tick` whenever `interval_seconds` pass without one."""
+
+    def __init__(self, tick: Job, interval_seconds: float) -> None:
+        self._tick = tick
+        self._interval_seconds = interval_seconds
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="maintenance", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def submit(self, job: Job) -> None:
+        self._jobs.put(job)
+
+    def close(self) -> None:
+        """Finish what was submitted, then end. Blocks."""
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            try:
+                job = self._jobs.get(timeout=self._interval_seconds)
+            except queue.Empty:
+                job = self._tick
+            if job is None:
+                return
+            try:
+                job()
+            except Exception as error:  # noqa: BLE001 - a failed chore is tried again, not fatal
+                logger.warning(
+                    "maintenance failed", job=getattr(job, "__name__", "job"), error=repr(error)
+                )

@@ -1,0 +1,209 @@
+"""The log writer: one thread that turns what is pending into batches, flushes, and reports back.
+
+Group commit without a timer: while one flush runs, requests gather; the next group is all of them.
+The thread hands each finished group to the event loop in one call and takes the next at once.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ibrik_broker.partitions.flush import Flusher
+from ibrik_broker.partitions.messages import Append, Durability, Outcome, refused
+from ibrik_broker.partitions.packing import write_appends
+from ibrik_broker.partitions.partition import Commit, Frame, Partition
+from ibrik_broker.partitions.refusals import shutting_down, storage_failed, storage_full
+from ibrik_broker.telemetry.metrics import RECORDS_BUCKETS, Histogram
+from ibrik_log.errors import StorageFailed
+from ibrik_log.files import Disk
+
+if TYPE_CHECKING:
+    from ibrik_api.errors import Refusal
+
+WRITTEN_FLUSH_SECONDS = 0.5
+"""Records of the class `written` are flushed within a second; the flush itself takes time too."""
+
+Work = list[tuple[Partition, list[Append]]]
+
+
+class LogWriter:
+    """Owns every write and every flush of one volume."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        data: Path,
+        flusher: Flusher,
+        *,
+        min_free_bytes: int,
+        clock_ms: Callable[[], int],
+        on_failure: Callable[[StorageFailed], None],
+    ) -> None:
+        self.refusal: Refusal | None = None
+        """Why nothing is accepted at the moment; read by every `submit`."""
+        self.group_records = Histogram(RECORDS_BUCKETS)
+        self.flush_seconds = Histogram()
+        self.append_to_ack_seconds = Histogram()
+        self._disk = disk
+        self._data = data
+        self._flusher = flusher
+        self._min_free_bytes = min_free_bytes
+        self._clock_ms = clock_ms
+        self._on_failure = on_failure
+        self._condition = threading.Condition(threading.Lock())
+        self._dirty: list[Partition] = []
+        self._first_put = 0.0  # when the oldest request of the next group came
+        self._unflushed: dict[Partition, list[Frame]] = {}  # written, not yet flushed
+        self._is_idle = False
+        self._is_closing = False
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    # --- called on the event loop -----------------------------------------------------------
+
+    def put(self, partition: Partition, append: Append) -> None:
+        """Add a request to the next group."""
+        with self._condition:
+            if not self._dirty:
+                self._first_put = time.perf_counter()
+            if not partition.pending:
+                self._dirty.append(partition)
+            partition.pending.append(append)
+            if self._is_idle:
+                self._is_idle = False
+                self._condition.notify()
+
+    def drop_oldest(self, partition: Partition, newcomer: Append) -> list[Append]:
+        """Take requests that nobody waits for out of the buffer until the newcomer fits."""
+        dropped: list[Append] = []
+        records, size = partition.buffer.pending_records, partition.buffer.pending_bytes
+        with self._condition:
+            for append in partition.pending:
+                if (
+                    records + newcomer.record_count <= partition.buffer.records_limit
+                    and size + newcomer.size_bytes <= partition.buffer.bytes_limit
+                ):
+                    break
+                if not append.waits:
+                    dropped.append(append)
+                    records -= append.record_count
+                    size -= append.size_bytes
+            partition.pending = [a for a in partition.pending if a not in dropped]
+        return dropped
+
+    def look_for_room(self) -> None:
+        """Refuse below the low-water mark, accept again above it; never leaves another refusal."""
+        if self.refusal is None or self.refusal.code == "storage-full":
+            has_room = self._disk.free_bytes(self._data) >= self._min_free_bytes
+            self.refusal = None if has_room else storage_full()
+
+    async def close(self) -> None:
+        """Write and flush what was accepted, then end the thread."""
+        with self._condition:
+            self.refusal = self.refusal or shutting_down()
+            self._is_closing = True
+            self._condition.notify()
+        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+        self._flusher.close()
+
+    async def barrier(self, partition: Partition) -> None:
+        """Wait until all that was submitted to a partition so far has been answered."""
+        answered: asyncio.Future[None] = self._loop.create_future()
+
+        def done(_outcome: Outcome) -> None:
+            if not answered.done():
+                answered.set_result(None)
+
+        self.put(partition, Append(0, done))
+        await answered
+
+    # --- the thread -------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while (work := self._take()) is not None:
+            try:
+                self._commit(work)
+            except StorageFailed as error:
+                self._fail(work, error)
+                return
+            except BaseException as error:  # noqa: BLE001 - a broken writer must not look alive
+                self._fail(work, StorageFailed(f"the log writer broke: {error!r}"))
+                return
+
+    def _take(self) -> Work | None:
+        """All that is pending (nothing: flush what is written); None when the broker stops."""
+        with self._condition:
+            if not self._dirty and not self._is_closing:
+                self._is_idle = True
+                self._condition.wait(WRITTEN_FLUSH_SECONDS if self._unflushed else None)
+                self._is_idle = False
+            if not self._dirty and self._is_closing and not self._unflushed:
+                return None
+            dirty, self._dirty = self._dirty, []
+            work: Work = []
+            for partition in dirty:
+                work.append((partition, partition.pending))
+                partition.pending = []
+        return work
+
+    def _commit(self, work: Work) -> None:
+        """Write a group, flush it, and hand the result to the event loop."""
+        first_put = self._first_put
+        now_ms = self._clock_ms()
+        commits: list[Commit] = []
+        must_flush = not work or self._is_closing
+        for partition, appends in work:
+            outcomes, frames = write_appends(partition, appends, now_ms)
+            if frames:
+                self._unflushed.setdefault(partition, []).extend(frames)
+            commits.append(Commit(partition, outcomes))
+            must_flush = must_flush or partition.settings.durability is Durability.FLUSHED
+        written = [c for c in commits if c.partition.settings.durability is Durability.WRITTEN]
+        if written and must_flush:
+            # Their producers do not wait for the flush that others of this group need.
+            self._post(written)
+            commits = [c for c in commits if c not in written]
+        if must_flush and self._unflushed:
+            flush_started = time.perf_counter()
+            self._flusher.flush([partition.log for partition in self._unflushed])
+            self.flush_seconds.observe(time.perf_counter() - flush_started)
+            commits.extend(Commit(p, frames=frames) for p, frames in self._unflushed.items())
+            # Frames first: a producer that hears "OK" and reads at once finds its record.
+            commits.sort(key=lambda commit: not commit.frames)
+            self._unflushed = {}
+        self._post(commits)
+        if work:
+            self.group_records.observe(sum(a.record_count for _, appends in work for a in appends))
+            self.append_to_ack_seconds.observe(time.perf_counter() - first_put)
+        self.look_for_room()
+
+    def _post(self, commits: list[Commit]) -> None:
+        if commits:
+            self._loop.call_soon_threadsafe(_apply, commits)
+
+    def _fail(self, work: Work, error: StorageFailed) -> None:
+        """The disk did not confirm: refuse every unanswered producer, then stop the broker.
+
+        The flush is not tried again: the kernel reports a failed write-back once and marks the
+        pages clean, so a second flush would succeed without the bytes being there.
+        """
+        with self._condition:
+            self.refusal = storage_failed()
+            work = work + [(partition, partition.pending) for partition in self._dirty]
+            for partition in self._dirty:
+                partition.pending = []
+            self._dirty = []
+        outcome = refused(self.refusal)
+        self._post([Commit(p, [(append, outcome) for append in appends]) for p, appends in work])
+        self._loop.call_soon_threadsafe(self._on_failure, error)
+
+
+def _apply(commits: list[Commit]) -> None:
+    for commit in commits:
+        commit.partition.on_commit(commit)
