@@ -1,0 +1,1 @@
+"""Other readers of the format read what a broker wrote: `python -m tests.interop`."""
