@@ -5,6 +5,7 @@ that the log can be read back without any other memory. Nothing here knows the b
 """
 
 from array import array
+from collections import Counter
 from dataclasses import dataclass, field
 
 UNKNOWN = -1
@@ -52,6 +53,7 @@ class Ledger:
     recent: list[tuple[int, int]] = field(default_factory=list)
     # Two answers for one message that do not agree: no log is needed to know that one is wrong.
     contradictions: list[str] = field(default_factory=list)
+    refusals: Counter[str] = field(default_factory=Counter)  # "try again later", by code
     _log_numbers: dict[LogName, int] = field(default_factory=dict)
 
     def log_number(self, log: LogName) -> int:
