@@ -1,1 +1,1 @@
-"""The broker's memory of everything that is not a message: SQLAlchemy on SQLite or Postgres."""
+"""The metadata store: all that is not a message, in SQLite or Postgres. Alone in speaking SQL."""

