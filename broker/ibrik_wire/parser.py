@@ -124,7 +124,7 @@ class CommandParser:
         self._needed_bytes = held_bytes + 1
         if held_bytes >= LINE_BYTES_MAX:
             said = f"a line has at most {LINE_BYTES_MAX} bytes"
-            self._end(Invalid("line-too-long", said, is_fatal=True), commands)
+            self._end(Invalid("invalid-request", said, is_fatal=True), commands)
 
     def _look_at(self, line: bytes, commands: list[Command]) -> PublishHead | None:
         """A line not seen before: remember a good `PUB`, pass on what is anything else."""
@@ -181,7 +181,7 @@ class CommandParser:
         self._invalid_lines += 1
         if self._invalid_lines >= INVALID_LINES_MAX:
             said = f"{INVALID_LINES_MAX} wrong lines in a row"
-            self._end(Invalid("too-many-errors", said, is_fatal=True), commands)
+            self._end(Invalid("invalid-request", said, is_fatal=True), commands)
 
     def _end(self, invalid: Invalid, commands: list[Command]) -> None:
         commands.append(invalid)

@@ -151,7 +151,7 @@ def test_a_line_without_an_end_is_cut_at_its_limit() -> None:
     assert parser.feed(b"A" * (LINE_BYTES_MAX - 1)) == []
     (invalid,) = parser.feed(b"A")
     assert isinstance(invalid, Invalid)
-    assert (invalid.code, invalid.is_fatal) == ("line-too-long", True)
+    assert (invalid.code, invalid.is_fatal) == ("invalid-request", True)
     assert parser.feed(b"\r\nPING\r\n") == []
     assert parser.pending_bytes == 0
 
@@ -160,7 +160,7 @@ def test_a_stream_of_nonsense_ends_after_a_few_lines() -> None:
     invalid = parse(b"?\r\n" * 1_000)
     assert len(invalid) == INVALID_LINES_MAX + 1
     assert isinstance(invalid[-1], Invalid)
-    assert (invalid[-1].code, invalid[-1].is_fatal) == ("too-many-errors", True)
+    assert (invalid[-1].code, invalid[-1].is_fatal) == ("invalid-request", True)
 
 
 def test_wrong_lines_between_good_ones_never_add_up() -> None:

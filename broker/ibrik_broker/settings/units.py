@@ -1,23 +1,24 @@
-"""Sizes as `256Mi` and times as `30s`, as people write them in resources: the same parsers."""
+"""Sizes as `256Mi` and times as `30s`, spelled as in resources; a bare number is bytes or ms.
 
-import re
+Resources refuse a bare number as a duration. Here the name of the setting carries the unit, and an
+environment variable is text anyway, so `IBRIK_SHUTDOWN__DRAIN_MS=5000` means what it says.
+"""
+
 from typing import Annotated
 
 from pydantic import BeforeValidator
 
-_SIZES = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
-_TIMES_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+from ibrik_api.durations import parse_duration
+from ibrik_api.quantities import parse_quantity
 
 
 def _bytes(value: object) -> object:
-    if isinstance(value, str) and (match := re.fullmatch(r"(\d+)(Ki|Mi|Gi|Ti|)", value.strip())):
-        return int(match[1]) * _SIZES[match[2]]
-    return value
+    return parse_quantity(value.strip()) if isinstance(value, str) else value
 
 
 def _milliseconds(value: object) -> object:
-    if isinstance(value, str) and (match := re.fullmatch(r"(\d+)(ms|s|m|h|d)", value.strip())):
-        return int(match[1]) * _TIMES_MS[match[2]]
+    if isinstance(value, str) and not value.strip().isdigit():
+        return parse_duration(value.strip())
     return value
 
 
