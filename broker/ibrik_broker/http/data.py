@@ -1,0 +1,58 @@
+"""The data plane (`/v1`): puts handlers, operations, documents and limits together."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from ibrik_broker.http.bodies import BodyGate, BodyReader
+from ibrik_broker.http.docs import add_docs
+from ibrik_broker.http.door import Door
+from ibrik_broker.http.guard import RouteCounters, add_operations
+from ibrik_broker.http.messages import message_operations
+from ibrik_broker.http.openapi import build_document
+from ibrik_broker.http.operations import Operation
+from ibrik_broker.http.stream import Stream
+from ibrik_broker.partitions.engine import Engine
+from ibrik_broker.settings import LimitSettings
+from ibrik_broker.telemetry.metrics import Reading
+
+HEARTBEAT_MS = 15_000
+DESCRIPTION = (
+    "Publish messages, read them by offset, follow them live. A refusal is a problem document"
+    " (RFC 9457) whose `code` says what to do."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DataPlane:
+    """The application, and what the program needs to know of it besides."""
+
+    app: web.Application
+    operations: list[Operation]
+    stream: Stream
+    gate: BodyGate
+    counters: RouteCounters
+
+    def readings(self) -> Iterator[Reading]:
+        yield from self.counters.readings()
+        yield from self.stream.readings()
+
+
+def build_data_plane(
+    engine: Engine, limits: LimitSettings, *, heartbeat_ms: int = HEARTBEAT_MS
+) -> DataPlane:
+    gate = BodyGate(limits.in_flight_bytes)
+    door = Door(engine, limits, gate, BodyReader(limits))
+    stream = Stream(door, heartbeat_ms)
+    operations = message_operations(door, stream)
+    counters = RouteCounters()
+    app = web.Application()
+    add_docs(app, build_document("Ibrik", DESCRIPTION, operations))
+    add_operations(app, operations, counters)
+
+    async def say_goodbye(_app: web.Application) -> None:
+        stream.close()
+
+    app.on_shutdown.append(say_goodbye)
+    return DataPlane(app, operations, stream, gate, counters)

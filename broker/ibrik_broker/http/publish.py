@@ -1,0 +1,222 @@
+"""POST /v1/topics/{topic}/messages: one message, its body as it is. The hot path of this door.
+
+The head is walked once, the body is read once, the answer is put together as text. What the head
+alone can refuse is refused before a byte of the body is read, and before `100 Continue` is sent.
+"""
+
+import re
+from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+from aiohttp import web
+
+from ibrik_api.errors import Refusal
+from ibrik_api.names import message_id
+from ibrik_api.timestamps import format_timestamp
+from ibrik_broker.http.bodies import Claim
+from ibrik_broker.http.cloudevents import binary_attributes, parse_event, record_headers
+from ibrik_broker.http.door import Door
+from ibrik_broker.http.operations import CLOUDEVENT, JSON
+from ibrik_broker.partitions.deduplication import ID_HEADER
+from ibrik_broker.partitions.messages import Acks, Message, Receipt, Record
+from ibrik_broker.partitions.topic import Topic
+
+MAX_ID_BYTES = 1024
+_TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_META_NAME = re.compile(rb"[a-z0-9][a-z0-9._-]{0,63}")
+_RESERVED_META = (b"ce_", b"ibrik-", b"content-type", b"traceparent")
+_SINGLE = frozenset(
+    (b"content-type", b"ibrik-key", b"ibrik-partition", b"idempotency-key", b"traceparent")
+)
+
+
+class Head(NamedTuple):
+    """What the headers of a publish request say."""
+
+    key: bytes | None
+    partition: int | None
+    identity: bytes | None
+    headers: list[tuple[str, bytes | None]]
+    attributes: dict[str, bytes]
+
+
+class Publish:
+    def __init__(self, door: Door) -> None:
+        self._door = door
+
+    async def handle(self, request: web.Request) -> web.Response:
+        door = self._door
+        topic = self._admit(request)
+        acks = parse_acks(request)
+        claim = door.gate.claim()
+        try:
+            message = await self._read(request, topic, claim)
+            receipts = await door.publish(topic, (message,), acks)
+        finally:
+            claim.release()
+        return answer(topic, message, receipts[0])
+
+    async def expect(self, request: web.Request) -> web.StreamResponse | None:
+        """`Expect: 100-continue`: refuse now, or ask for the body."""
+        return await self._door.expect(request, self._admit)
+
+    def _admit(self, request: web.Request) -> Topic:
+        """All that can be refused without the body."""
+        topic = self._door.topic_to_publish(request)
+        limit_bytes = topic.spec.max_message_bytes
+        if (request.content_length or 0) > limit_bytes and request.content_type != CLOUDEVENT:
+            raise Refusal(
+                "message-too-large",
+                f"{topic.name} takes messages of at most {limit_bytes} bytes; this one has"
+                f" {request.content_length}.",
+                limit_bytes=limit_bytes,
+            )
+        return topic
+
+    async def _read(self, request: web.Request, topic: Topic, claim: Claim) -> Message:
+        head = parse_head(request.raw_headers)
+        if request.content_type == CLOUDEVENT:
+            body = await self._door.bodies.read(request, self._door.limits.body_bytes, claim)
+            return _structured(head, body)
+        body = await self._door.bodies.read(request, topic.spec.max_message_bytes, claim)
+        return Message(Record(head.key, body, head.headers), *_routing(head))
+
+
+def parse_acks(request: web.Request) -> Acks:
+    if not request.rel_url.raw_query_string:
+        return Acks.DURABLE
+    text = request.rel_url.query.get("acks", "durable")
+    if text not in ("durable", "none"):
+        raise Refusal("invalid-request", f"acks={text[:40]!r}: write durable or none.")
+    return Acks(text)
+
+
+def parse_head(raw_headers: tuple[tuple[bytes, bytes], ...]) -> Head:
+    """Walk the headers once. Raises Refusal for what is not as documented."""
+    found: dict[bytes, bytes] = {}
+    meta: list[tuple[str, bytes | None]] = []
+    events: list[tuple[bytes, bytes]] = []
+    for raw_name, value in raw_headers:
+        name = raw_name.lower()
+        if name in _SINGLE:
+            if name in found:
+                raise Refusal("invalid-request", f"The header {name.decode()} is given twice.")
+            found[name] = value
+        elif name.startswith(b"ce-"):
+            events.append((name, value))
+        elif name.startswith(b"ibrik-"):
+            meta.append(_meta(name, value))
+    attributes = binary_attributes(events) if events else {}
+    headers = _own_headers(found)
+    if attributes:
+        headers += record_headers(attributes)
+    if meta:
+        headers += _distinct(meta)
+    key = found.get(b"ibrik-key")
+    if key is None:
+        key = attributes.get("partitionkey")
+    elif b"%" in key:
+        key = unquote_to_bytes(key)
+    partition = found.get(b"ibrik-partition")
+    return Head(
+        key,
+        None if partition is None else parse_partition(partition),
+        found.get(b"idempotency-key"),
+        headers,
+        attributes,
+    )
+
+
+def _own_headers(found: dict[bytes, bytes]) -> list[tuple[str, bytes | None]]:
+    """Record headers for the HTTP headers that travel with the message."""
+    headers: list[tuple[str, bytes | None]] = []
+    content_type = found.get(b"content-type")
+    if content_type is not None:
+        headers.append(("content-type", content_type))
+    identity = found.get(b"idempotency-key")
+    if identity is not None:
+        if not 0 < len(identity) <= MAX_ID_BYTES:
+            raise Refusal("invalid-request", f"Idempotency-Key has 1 to {MAX_ID_BYTES} bytes.")
+        headers.append((ID_HEADER, identity))
+    traceparent = found.get(b"traceparent")
+    if traceparent is not None and _TRACEPARENT.fullmatch(traceparent):
+        # A malformed one is ignored, as W3C Trace Context asks for.
+        headers.append(("traceparent", traceparent))
+    return headers
+
+
+def _meta(name: bytes, value: bytes) -> tuple[str, bytes]:
+    """`Ibrik-Meta-<name>` as a record header; any other Ibrik- header is a typing error."""
+    own = name.removeprefix(b"ibrik-meta-")
+    if own == name:
+        raise Refusal(
+            "invalid-request",
+            f"There is no header {name.decode('latin-1')[:60]!r} here. Known: Ibrik-Key,"
+            " Ibrik-Partition, Ibrik-Meta-<name>.",
+        )
+    if not _META_NAME.fullmatch(own) or own.startswith(_RESERVED_META):
+        raise Refusal(
+            "invalid-request",
+            f"{name.decode('latin-1')[:80]!r}: the name after Ibrik-Meta- has a-z 0-9 . _ -, at"
+            " most 64 of them, and does not begin with ce_, ibrik-, content-type or traceparent.",
+        )
+    return own.decode(), unquote_to_bytes(value) if b"%" in value else value
+
+
+def _distinct(meta: list[tuple[str, bytes | None]]) -> list[tuple[str, bytes | None]]:
+    if len({name for name, _ in meta}) < len(meta):
+        raise Refusal("invalid-request", "An Ibrik-Meta- header is given twice.")
+    return meta
+
+
+def parse_partition(text: bytes) -> int:
+    if not text.isdigit() or len(text) > 4:
+        raise Refusal("invalid-request", "A partition is a whole number from 0.")
+    return int(text)
+
+
+def _routing(head: Head) -> tuple[int | None, bytes | None, bytes | None]:
+    """Partition, deduplication identity and its source."""
+    attributes = head.attributes
+    return head.partition, head.identity or attributes.get("id"), attributes.get("source")
+
+
+def _structured(head: Head, body: bytes) -> Message:
+    """A structured CloudEvent; headers of the request go before what the event says."""
+    if head.attributes:
+        raise Refusal("invalid-cloudevent", "It is written both in the body and in ce- headers.")
+    event = parse_event(body)
+    own = [header for header in head.headers if header[0] != "content-type"]
+    record = Record(
+        event.record.key if head.key is None else head.key,
+        event.record.value,
+        event.record.headers + own,
+    )
+    return Message(record, head.partition, head.identity or event.id, event.source)
+
+
+def answer(topic: Topic, message: Message, receipt: Receipt) -> web.Response:
+    """201 with the place, 200 for a repeat, 202 when nobody waited."""
+    partition, offset, timestamp_ms, durability, is_duplicate = receipt
+    is_unknown = offset < 0  # acks=none: nobody waited
+    if message.id is None and is_unknown:
+        own_id = '""'
+    elif message.id is None:
+        own_id = f'"{message_id(topic.id, partition, offset)}"'
+    else:
+        own_id = msgspec.json.encode(message.id.decode(errors="replace")).decode()
+    headers = {"Content-Type": JSON}
+    status, end = 201, "}"
+    if is_unknown:
+        status = 202
+    else:
+        headers["Location"] = f"/v1/topics/{topic.name}/partitions/{partition}/messages/{offset}"
+    if is_duplicate:
+        headers["Ibrik-Duplicate"] = "true"
+        status, end = 200, ',"duplicate":true}'
+    body = (
+        f'{{"topic":"{topic.name}","partition":{partition},"offset":{offset},"id":{own_id},'
+        f'"timestamp":"{format_timestamp(timestamp_ms)}","durability":"{durability.value}"{end}'
+    )
+    return web.Response(status=status, body=body.encode(), headers=headers)
