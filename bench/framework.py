@@ -6,8 +6,8 @@ by round, so that a slow minute of the machine hits both; the figure is the medi
 
 import statistics
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -35,6 +35,9 @@ class Row:
     verdict: Verdict = Verdict.REPORTED
     values: Mapping[str, float] = field(default_factory=dict)  # numbers for `--output json`
     note: str = ""
+
+    def judged(self, bar: str, is_met: bool) -> "Row":
+        return replace(self, bar=bar, verdict=judge(is_met))
 
 
 def judge(is_met: bool) -> Verdict:
@@ -71,6 +74,10 @@ class Bench:
         """The median of each measure over the rounds, each round running all of them."""
         rounds = [[each() for each in measure] for _ in range(self.rounds)]
         return [statistics.median(column) for column in zip(*rounds, strict=True)]
+
+    @staticmethod
+    def median(values: Iterable[float]) -> float:
+        return statistics.median(values)
 
 
 def new_folder() -> "tempfile.TemporaryDirectory[str]":

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.framework import NotMeasured
 
@@ -59,9 +60,14 @@ def _wait_for_port(running: "subprocess.Popen[bytes]", port: int) -> None:
     raise RuntimeError(f"{running.args!r} does not listen on {port}")
 
 
+class Redis(NamedTuple):
+    port: int
+    pid: int
+
+
 @contextmanager
-def redis(folder: Path, prefix: Sequence[str] = ()) -> Iterator[int]:
-    """Redis that flushes its append-only file before it answers; yields its port."""
+def redis(folder: Path) -> Iterator["Redis"]:
+    """Redis that flushes its append-only file before it answers."""
     program = shutil.which("redis-server")
     if program is None:
         raise NotMeasured(REDIS_HINT)
@@ -77,8 +83,8 @@ def redis(folder: Path, prefix: Sequence[str] = ()) -> Iterator[int]:
         "daemonize": "no",
     }
     flags = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
-    with process([*prefix, program, *flags], port):
-        yield port
+    with process([program, *flags], port) as running:
+        yield Redis(port, running.pid)
 
 
 def xadd(stream: str, value: bytes) -> bytes:

@@ -1,0 +1,84 @@
+"""`python -m bench [names…]`: measure, print one table, exit 1 when a bar is missed."""
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+from rich.console import Console
+from rich.table import Table
+
+from bench import (
+    deletion,
+    group_commit,
+    http_publish,
+    memory,
+    partitions,
+    reads,
+    starts,
+    tcp_publish,
+)
+from bench.framework import Bench, Row, Verdict
+
+BENCHMARKS: dict[str, Callable[[Bench], list[Row]]] = {
+    "tcp": tcp_publish.measure,
+    "http": http_publish.measure,
+    "group-commit": group_commit.measure,
+    "reads": reads.measure,
+    "partitions": partitions.measure,
+    "deletion": deletion.measure,
+    "starts": starts.measure,
+    "memory": memory.measure,
+}
+COLOURS = {Verdict.MET: "green", Verdict.MISSED: "red", Verdict.NOT_MEASURED: "yellow"}
+
+
+def main() -> int:
+    arguments = _parse()
+    bench = Bench(is_quick=arguments.quick)
+    started = time.monotonic()
+    rows: list[Row] = []
+    for name in arguments.names or BENCHMARKS:
+        print(f"{name} …", file=sys.stderr, flush=True)
+        rows += BENCHMARKS[name](bench)
+    if arguments.output == "json":
+        print(json.dumps({"machine": machine(), "rows": [asdict(row) for row in rows]}, indent=2))
+    else:
+        show(rows)
+        print(f"{machine()}; {time.monotonic() - started:.0f} s; method: docs/benchmarks.md")
+    return 1 if any(row.verdict is Verdict.MISSED for row in rows) else 0
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[*BENCHMARKS, []], help="default: all")
+    parser.add_argument("--quick", action="store_true", help="one short round: is it alive?")
+    parser.add_argument("--output", choices=("table", "json"), default="table")
+    return parser.parse_args()
+
+
+def show(rows: Sequence[Row]) -> None:
+    table = Table()
+    for title in ("name", "ibrik", "peer", "ratio", "bar", "verdict"):
+        table.add_column(title, overflow="fold")
+    for row in rows:
+        verdict = f"[{COLOURS.get(row.verdict, 'default')}]{row.verdict}"
+        table.add_row(row.name, row.ibrik, row.peer or row.note, row.ratio, row.bar, verdict)
+    # A pipe or a log has no width of its own, and no line of figures may be cut.
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+def machine() -> str:
+    load = os.getloadavg()[0]
+    return (
+        f"{os.cpu_count()} CPUs, {platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}, load {load:.1f}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
