@@ -1,0 +1,64 @@
+"""The `ibrik` command: assembles the commands and turns every failure into one line.
+
+Entry point of the distribution (`ibrik = "ibrik_cli.main:main"`).
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from ibrik_cli.commands import bench, consume, produce, resources, serve, topic
+from ibrik_cli.failures import run_guarded
+from ibrik_cli.options import examples
+
+app = typer.Typer(
+    name="ibrik",
+    help="A durable message broker: serve, publish, read, manage topics.",
+    epilog="Begin with: ibrik serve --dev",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def root(
+    _debug: Annotated[
+        bool, typer.Option("--debug", help="Show the trace of a failure. Works at any place.")
+    ] = False,
+) -> None:
+    """Only declares --debug; `run` reads it before typer does."""
+
+
+@app.command(epilog=examples("ibrik version", "ibrik version --short"))
+def version(
+    short: Annotated[bool, typer.Option("--short", help="The number alone.")] = False,
+) -> None:
+    """Print the version."""
+    from ibrik_api import __version__
+
+    sys.stdout.write(f"{__version__}\n" if short else f"ibrik {__version__}\n")
+
+
+for module in (serve, resources, produce, consume, bench):
+    module.register(app)
+app.add_typer(topic.app, name="topic")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit code: 0 done, 1 refused or failed, 2 wrong usage."""
+    given = list(arguments)
+    end = given.index("--") if "--" in given else len(given)
+    debug = "--debug" in given[:end] or bool(os.environ.get("IBRIK_DEBUG"))
+    given = [a for i, a in enumerate(given) if a != "--debug" or i > end]
+    return run_guarded(
+        lambda: app(args=given, prog_name="ibrik", standalone_mode=False), debug=debug
+    )
+
+
+def main() -> None:
+    sys.exit(run(sys.argv[1:]))

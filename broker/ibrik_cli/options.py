@@ -1,0 +1,49 @@
+"""Options that several commands share, each declared once."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DEFAULT_SERVER = "http://127.0.0.1:8080"
+DEFAULT_ADMIN = "http://127.0.0.1:8081"
+
+
+class Output(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+Server = Annotated[
+    str,
+    typer.Option("--server", envvar="IBRIK_SERVER", help="Address of the broker's HTTP door."),
+]
+AdminAddress = Annotated[
+    str,
+    typer.Option("--admin", envvar="IBRIK_ADMIN_URL", help="Address of the broker's admin door."),
+]
+AdminTokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--admin-token-file",
+        envvar="IBRIK_ADMIN_TOKEN_FILE",
+        help="File whose first line is the admin token.",
+    ),
+]
+OutputOption = Annotated[
+    Output, typer.Option("--output", "-o", envvar="IBRIK_OUTPUT", help="How to print the result.")
+]
+Files = Annotated[
+    list[str],
+    typer.Option(
+        "--filename", "-f", help="YAML or JSON file, folder of them, or - for standard input."
+    ),
+]
+TopicName = Annotated[str, typer.Argument(metavar="TOPIC", help="Name of the topic.")]
+
+
+def examples(*lines: str) -> str:
+    """The examples under a command's help; one a line."""
+    return "Examples:\n\n" + "\n\n".join(f"  {line}" for line in lines)

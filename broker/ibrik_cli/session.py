@@ -1,0 +1,64 @@
+"""From a command to the client: one event loop, one connection, then the end."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from ibrik_cli.failures import Failure
+
+if TYPE_CHECKING:
+    from ibrik_client import Client
+
+T = TypeVar("T")
+ANSWER_WITHIN_S = 10.0
+"""A person waits; a program that embeds the client has its own deadlines."""
+
+
+@asynccontextmanager
+async def open_client(
+    server: str,
+    *,
+    admin: str | None = None,
+    admin_token_file: Path | None = None,
+    deadline_s: float = ANSWER_WITHIN_S,
+) -> AsyncIterator["Client"]:
+    import stamina.instrumentation
+
+    from ibrik_client import RetryPolicy, connect
+
+    # By default stamina reports each retry through a logger that prints to standard output.
+    stamina.instrumentation.set_on_retry_hooks(())
+    token = read_token(admin_token_file) if admin_token_file else None
+    async with connect(
+        server, admin_url=admin, admin_token=token, retry=RetryPolicy(deadline_s=deadline_s)
+    ) as client:
+        yield client
+
+
+def read_token(file: Path) -> str:
+    """The current token: the first line. The second may be the one that it replaces."""
+    lines = file.read_text(encoding="utf-8").split()
+    if not lines:
+        raise Failure(f"{file} holds no token")
+    return lines[0]
+
+
+def run_with_client(
+    server: str,
+    work: "Callable[[Client], Awaitable[T]]",
+    *,
+    admin: str | None = None,
+    admin_token_file: Path | None = None,
+    deadline_s: float = ANSWER_WITHIN_S,
+) -> T:
+    """What `work` returns when it is given a client."""
+
+    async def run() -> T:
+        async with open_client(
+            server, admin=admin, admin_token_file=admin_token_file, deadline_s=deadline_s
+        ) as client:
+            return await work(client)
+
+    return asyncio.run(run())

@@ -1,0 +1,157 @@
+"""The client: one `async with` block, one connection pool, all that a program does to a broker."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+from urllib.parse import quote
+
+from ibrik_client.admin import Admin
+from ibrik_client.errors import IbrikError, InvalidRequest
+from ibrik_client.messages import Ack, Headers, encode_envelope, key_bytes, payload_of
+from ibrik_client.publisher import NDJSON, Identities, Publisher, batch_results
+from ibrik_client.reading import Reader, topic_path
+from ibrik_client.retry import RetryPolicy, with_retries
+from ibrik_client.transport import REQUEST_TIMEOUT_S, Answer, Transport
+
+
+class Client(Reader):
+    """Publish, read, follow; `admin` manages topics. Made by `connect`."""
+
+    def __init__(
+        self, transport: Transport, admin: Transport | None, policy: RetryPolicy, namespace: str
+    ) -> None:
+        super().__init__(transport, policy)
+        self.admin = Admin(transport, admin, policy, namespace)
+        self._identities = Identities()
+
+    async def publish(
+        self,
+        topic: str,
+        value: Any,
+        *,
+        key: Any = None,
+        headers: Headers | None = None,
+        id: str | None = None,  # noqa: A002 - the field's word
+        partition: int | None = None,
+        acks: str = "durable",
+        deadline_s: float | None = None,
+    ) -> Ack:
+        """Publish one message: bytes as they are, text as UTF-8, anything else as JSON.
+
+        Without an `id` one is made, so that a retry never doubles the message. Raises Unavailable
+        when the deadline passes: the message may or may not be there, and the same id is safe.
+        """
+        identity = id or self._identities.next()
+        if value is None:
+            envelope = encode_envelope(
+                None, key=key, headers=headers, identity=identity, partition=partition
+            )
+            return await self._publish_envelope(topic, envelope, acks, deadline_s)
+        content, content_type = payload_of(value)
+        sent = _message_headers(key, headers, identity, partition)
+        sent.setdefault("Content-Type", content_type or "application/octet-stream")
+
+        async def attempt() -> Answer:
+            return await self._transport.request(
+                "POST",
+                f"{topic_path(topic)}/messages",
+                params={"acks": acks},
+                headers=sent,
+                body=content,
+            )
+
+        answer = await with_retries(self._policy, attempt, deadline_s=deadline_s)
+        document = answer.json()
+        return Ack(
+            partition=document["partition"],
+            offset=document.get("offset", -1),
+            durability=document["durability"],
+            is_duplicate=answer.headers.get("Ibrik-Duplicate") == "true",
+            id=document.get("id", identity),
+            timestamp=document.get("timestamp", ""),
+        )
+
+    async def publish_many(self, topic: str, values: Iterable[Any], **options: Any) -> list[Ack]:
+        """Publish values in batches and in order; `options` are those of `Publisher.send`.
+
+        Raises the first failure. For keys per message or a stream of messages use `publisher`.
+        """
+        async with self.publisher(topic) as publisher:
+            futures = [await publisher.send(value, **options) for value in values]
+        return [future.result() for future in futures]
+
+    def publisher(
+        self, topic: str, *, acks: str = "durable", deadline_s: float | None = None, **limits: int
+    ) -> Publisher:
+        """A batching publisher; `limits` are batch_records, batch_bytes and pending_bytes."""
+        policy = self._policy
+        if deadline_s is not None:
+            policy = RetryPolicy(deadline_s, policy.first_wait_s, policy.longest_wait_s)
+        return Publisher(
+            self._transport,
+            topic,
+            path=f"{topic_path(topic)}/batch",
+            policy=policy,
+            acks=acks,
+            **limits,
+        )
+
+    async def _publish_envelope(
+        self, topic: str, envelope: bytes, acks: str, deadline_s: float | None
+    ) -> Ack:
+        async def attempt() -> Answer:
+            return await self._transport.request(
+                "POST",
+                f"{topic_path(topic)}/batch",
+                params={"acks": acks},
+                headers={"Content-Type": NDJSON},
+                body=envelope,
+            )
+
+        answer = await with_retries(self._policy, attempt, deadline_s=deadline_s)
+        result = batch_results(answer.json(), 1)[0]
+        if isinstance(result, IbrikError):
+            raise result
+        return result
+
+
+def _message_headers(
+    key: Any, headers: Headers | None, identity: str, partition: int | None
+) -> dict[str, str]:
+    sent = {"Idempotency-Key": identity}
+    raw_key = key_bytes(key)
+    if raw_key is not None:
+        sent["Ibrik-Key"] = quote(raw_key, safe="")
+    if partition is not None:
+        sent["Ibrik-Partition"] = str(partition)
+    for name, text in (headers or {}).items():
+        if text is None:
+            raise InvalidRequest(f"header {name!r} has no value, which HTTP cannot say")
+        is_own = name.lower() in ("content-type", "traceparent") or name.lower().startswith("ce-")
+        sent[name if is_own else f"Ibrik-Meta-{name}"] = text if is_own else quote(text, safe=" ")
+    return sent
+
+
+@asynccontextmanager
+async def connect(
+    url: str = "http://127.0.0.1:8080",
+    *,
+    admin_url: str | None = None,
+    token: str | None = None,
+    admin_token: str | None = None,
+    namespace: str = "default",
+    timeout_s: float = REQUEST_TIMEOUT_S,
+    retry: RetryPolicy | None = None,
+) -> AsyncIterator[Client]:
+    """A client for the broker at `url`. Nothing is sent before the first call.
+
+    `timeout_s` bounds one attempt, `retry.deadline_s` all attempts of one call.
+    """
+    async with AsyncExitStack() as stack:
+        data = await stack.enter_async_context(Transport(url, token=token, timeout_s=timeout_s))
+        admin = None
+        if admin_url is not None:
+            admin = await stack.enter_async_context(
+                Transport(admin_url, token=admin_token, timeout_s=timeout_s)
+            )
+        yield Client(data, admin, retry or RetryPolicy(), namespace)
