@@ -194,7 +194,7 @@ class AppendFile:
             self._disk.close(self._handle)
 
     def _write(self, buffers: Sequence[Buffer], end: int) -> int:
-        pending = [memoryview(buffer) for buffer in buffers]
+        pending = [memoryview(buffer) for buffer in buffers if len(buffer)]
         while pending:
             written = self._disk.pwritev(self._handle, pending, end)
             if written == 0:  # POSIX allows it, and it would loop for ever
