@@ -171,9 +171,6 @@ _ROWS = (
     ErrorCode("unknown-producer", 409, "Unknown producer",
         "The broker holds no state of this producer id: it was never given out or it expired.",
         "Take a new id with POST /v1/producers and begin at sequence 0."),
-    ErrorCode("precondition-required", 428, "Precondition required",
-        "Changing an existing topic needs If-Match, so that no one's change is overwritten.",
-        "GET the topic and send its ETag as If-Match."),
     # --- later ----------------------------------------------------------------------------
     ErrorCode("buffer-full", 429, "Buffer full",
         "The input buffer of the partition is full: records arrive faster than they are flushed.",
@@ -198,6 +195,9 @@ _ROWS = (
     ErrorCode("too-many-connections", 503, "Too many connections",
         "The broker serves as many connections as it is allowed to.",
         "Close idle connections, reuse them, or raise the limit in the settings.", True, 1_000),
+    ErrorCode("topic-unavailable", 503, "Topic unavailable",
+        "The row or the folder of the topic is missing or unreadable, so it is not served.",
+        "Nothing was deleted. Restore what the detail names, or run ibrik log adopt TOPIC-ID."),
     # --- the broker's own trouble ---------------------------------------------------------
     ErrorCode("corrupt-range", 500, "Corrupt range",
         "Records in this range fail their checksum and are never served; the rest is.",
