@@ -50,8 +50,9 @@ generate: $(STAMP) ## Write the reference pages (errors, settings, metrics, CLI,
 generated: $(STAMP)
 	$(BIN)/python docs/generate.py --check
 lock: $(STAMP) ## Resolve the lock files anew (no index lines)
-	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-header --generate-hashes --allow-unsafe --extra broker --extra dev --output-file requirements/dev.lock pyproject.toml
-	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-header --generate-hashes --extra broker --output-file requirements/broker.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --allow-unsafe --extra broker --extra dev --output-file requirements/dev.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --extra broker --output-file requirements/broker.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --only-build-deps --build-deps-for wheel --output-file requirements/build.lock pyproject.toml
 
 ##@ Proof
 crash: $(STAMP) ## Kill a real broker under load RUNS times, and the simulated disk at random operations

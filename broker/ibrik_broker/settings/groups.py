@@ -26,6 +26,9 @@ class Group(BaseModel):
 
 
 class Listener(Group):
+    port: Port
+    """TCP port; 0 takes a free one."""
+
     host: Host = "127.0.0.1"
     """Address to bind. Loopback by default: nobody is surprised by an open port. In a container
     set `0.0.0.0`, since its loopback cannot be reached from outside."""

@@ -1,0 +1,288 @@
+"""The composition root: builds every object of the broker, opens its doors, ends it in order.
+
+Holds no rule of its own. `run` is what `ibrik serve` and `python -m ibrik_broker` call. What stops
+a start is one sentence on standard error and exit code 1; a disk that fails is exit code 74.
+"""
+
+import asyncio
+import errno
+import gc
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Self
+
+from aiohttp import web
+
+from ibrik_api import __version__
+from ibrik_api.errors import Refusal
+from ibrik_api.resources.topic import TopicSpec
+from ibrik_broker.http.data import build_data_plane
+from ibrik_broker.http.server import DoorRunner
+from ibrik_broker.metadata.database import Database
+from ibrik_broker.metadata.topics import TopicRows
+from ibrik_broker.partitions.engine import Engine, EngineConfig
+from ibrik_broker.partitions.flush import FlushMode
+from ibrik_broker.partitions.readings import engine_readings
+from ibrik_broker.partitions.registry import Registry
+from ibrik_broker.settings import Listener, Settings
+from ibrik_broker.tcp.door import TcpDoor
+from ibrik_broker.telemetry.logs import configure_logging, get_logger
+from ibrik_broker.telemetry.metrics import BUILD, READY, BrokerCollector, Reading
+from ibrik_log.errors import LogError, StorageFailed, VolumeInUse
+from ibrik_log.files import RealDisk
+from ibrik_log.volume import Volume
+
+EXIT_DONE = 0
+EXIT_FAILED = 1
+EXIT_STORAGE_FAILED = 74
+"""EX_IOERR of sysexits.h: a supervisor restarts the broker, which recovers from the disk."""
+LAST_ANSWERS_SECONDS = 1.0
+"""After a failure of the disk: time for refusals to leave. Nothing is acknowledged any more."""
+LAST_RESORT_SECONDS = 10.0
+"""After a failure of the disk: a thread that hangs in a system call is not waited for longer."""
+
+log = get_logger("ibrik")
+
+
+class StartRefused(Exception):
+    """The broker cannot start; the text is the sentence for the person who started it."""
+
+
+def run(settings: Settings) -> int:
+    """Serve until a signal or a failure; returns the exit code of the process."""
+    configure_logging(level=settings.logging.level, form=settings.logging.form)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        try:
+            return runner.run(serve(settings))
+        except StartRefused as refusal:
+            sys.stderr.write(f"error: {refusal}\n")
+        except Exception:
+            log.critical("broker broke", exc_info=True)
+    return EXIT_FAILED
+
+
+async def serve(settings: Settings) -> int:
+    """Start, serve, end. Raises StartRefused with everything closed again."""
+    ending = Ending()
+    core = await Core.open(settings, ending)
+    refusal: StartRefused | None = None
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            doors = Doors(settings, core, tasks)
+            try:
+                sys.stdout.write(await doors.open() + "\n")
+                sys.stdout.flush()
+                await _serve_until(ending, doors)
+            except StartRefused as refused:  # raised after the group: it would wrap it
+                refusal = refused
+            await doors.close(_drain_seconds(settings, ending))
+    finally:
+        await core.close()
+    if refusal is not None:
+        raise refusal
+    log.info("broker stopped", exit_code=ending.exit_code)
+    return ending.exit_code
+
+
+async def _serve_until(ending: "Ending", doors: "Doors") -> None:
+    # What was built up to here lives until the end: the collector need not look at it again, and
+    # its pauses shrink from tens of milliseconds to under one.
+    gc.collect()
+    gc.freeze()
+    doors.is_ready = True
+    log.info("broker ready", version=__version__, pid=os.getpid())
+    reason = await ending.wait()
+    doors.is_ready = False
+    log.info("broker stopping", reason=reason)
+
+
+def _drain_seconds(settings: Settings, ending: "Ending") -> float:
+    if ending.exit_code == EXIT_STORAGE_FAILED:
+        return LAST_ANSWERS_SECONDS
+    return settings.shutdown.drain_ms / 1_000
+
+
+class Ending:
+    """Why and how the process ends: a signal, or a disk that failed."""
+
+    def __init__(self) -> None:
+        self.exit_code = EXIT_DONE
+        self._loop = asyncio.get_running_loop()
+        self._reason: asyncio.Future[str] = self._loop.create_future()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self._on_signal, number)
+
+    async def wait(self) -> str:
+        return await self._reason
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        if self._reason.done():
+            # The second signal: whoever sends it does not want to wait. Recovery will.
+            os._exit(128 + number)
+        self._reason.set_result(number.name)
+
+    def on_storage_failed(self, error: StorageFailed) -> None:
+        log.critical("storage failed", error=str(error), exit_code=EXIT_STORAGE_FAILED)
+        self.exit_code = EXIT_STORAGE_FAILED
+        self._loop.call_later(LAST_RESORT_SECONDS, os._exit, EXIT_STORAGE_FAILED)
+        if not self._reason.done():
+            self._reason.set_result("storage failed")
+
+
+@dataclass
+class Core:
+    """What stands below the doors: the volume, the database, the engine, the topics."""
+
+    volume: Volume
+    database: Database
+    engine: Engine
+    registry: Registry
+
+    @classmethod
+    async def open(cls, settings: Settings, ending: Ending) -> Self:
+        disk = RealDisk()
+        try:
+            volume = Volume.open(disk, settings.data)
+        except (LogError, OSError) as error:
+            raise StartRefused(_storage_sentence(settings, error)) from error
+        try:
+            database = await Database.open(settings.metadata_url, volume.cluster_id)
+        except Refusal as refusal:
+            volume.close()
+            raise StartRefused(refusal.detail) from refusal
+        engine = Engine(
+            disk,
+            volume,
+            EngineConfig(
+                flush=FlushMode(settings.log.flush),
+                min_free_bytes=settings.log.min_free_bytes,
+                tail_cache_bytes=settings.cache.tail_bytes,
+            ),
+            clock_ms=clock_ms,
+            on_failure=ending.on_storage_failed,
+        )
+        engine.start()
+        registry = Registry(
+            engine, volume, TopicRows(database), clock_ms=clock_ms, namespace=settings.namespace
+        )
+        core = cls(volume, database, engine, registry)
+        try:
+            await registry.load()
+        except (Refusal, LogError, OSError) as error:
+            await core.close()
+            raise StartRefused(_storage_sentence(settings, error)) from error
+        return core
+
+    async def close(self) -> None:
+        """Answer and flush what was accepted, leave clean marks, let go of the folder."""
+        await self.engine.close()
+        await self.database.close()
+        self.volume.close()
+
+
+class Doors:
+    """HTTP, TCP and administration; the only way in."""
+
+    def __init__(self, settings: Settings, core: Core, tasks: asyncio.TaskGroup) -> None:
+        self.is_ready = False
+        self._settings = settings
+        self._core = core
+        self._tasks = tasks
+        self._collector = BrokerCollector([partial(engine_readings, core.engine), self._readings])
+        limits, drain_seconds = settings.limits, settings.shutdown.drain_ms / 1_000
+        data = build_data_plane(core.engine, limits)
+        self._collector.add(data.readings)
+        self._http = DoorRunner(data.app, limits, shutdown_timeout_s=drain_seconds)
+        self._admin = DoorRunner(web.Application(), limits, shutdown_timeout_s=LAST_ANSWERS_SECONDS)
+        create_topic = self._create_topic if settings.dev else None
+        self._tcp = TcpDoor(core.engine, limits, tasks, create_topic=create_topic)
+        self._collector.add(self._tcp.readings)
+
+    async def open(self) -> str:
+        """Listen on all doors; returns the line that says where."""
+        settings = self._settings
+        http = await _open(settings.http, partial(_listen, self._http, settings.http))
+        tcp = "off"
+        if settings.tcp.enabled:
+            tcp = await _open(settings.tcp, partial(self._tcp.open, settings.tcp))
+        admin = await _open(settings.admin, partial(_listen, self._admin, settings.admin))
+        return (
+            f"ibrik {__version__}  data {settings.data}  http {http}  tcp {tcp}  admin {admin}  "
+            f"docs http://{http}/docs"
+        )
+
+    async def close(self, seconds: float) -> None:
+        """Take nothing new, answer what is in flight, say goodbye to streams; bounded in time.
+
+        The admin door closes last: it tells probes that the broker is not ready.
+        """
+        async with asyncio.TaskGroup() as closing:
+            closing.create_task(self._http.cleanup())
+            closing.create_task(self._tcp.drain(seconds))
+        await self._admin.cleanup()
+
+    async def _create_topic(self, name: str) -> None:
+        await self._core.registry.create_topic(name, TopicSpec())
+
+    def _readings(self) -> Iterator[Reading]:
+        yield Reading(READY, (), int(self.is_ready))
+        yield Reading(BUILD, (__version__,), 1)
+
+
+async def _open(listener: Listener, listen: Callable[[], Awaitable[tuple[str, int]]]) -> str:
+    """The address as text. Raises StartRefused when it cannot be bound."""
+    try:
+        host, port = await listen()
+    except OSError as error:
+        where = f"{listener.host}:{listener.port}"
+        hint = (
+            "Another program listens there: choose another port, or 0 for a free one."
+            if error.errno == errno.EADDRINUSE
+            else "Choose an address of this machine, and a port above 1023."
+        )
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise StartRefused(f"cannot listen on {where} ({reason}). {hint}") from error
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+async def _listen(runner: web.AppRunner, listener: Listener) -> tuple[str, int]:
+    await runner.setup()
+    await web.TCPSite(runner, listener.host, listener.port).start()
+    host, port, *_ = runner.addresses[0]
+    return host, port
+
+
+def _storage_sentence(settings: Settings, error: Exception) -> str:
+    match error:
+        case VolumeInUse(pid=int(pid)):
+            return (
+                f"{settings.data} is in use by process {pid}. "
+                "Choose another folder with --data, or stop that broker."
+            )
+        case OSError(strerror=str(reason), filename=filename):
+            return (
+                f"cannot use the data folder {settings.data} ({reason}: {filename}). "
+                "Choose another folder with --data, or give this user the right to write there."
+            )
+        case Refusal():
+            return error.detail
+    return str(error)
+
+
+def clock_ms() -> int:
+    """The one place where the broker asks what time it is."""
+    return time.time_ns() // 1_000_000
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    """The loop of uvloop where there is one: its reads and writes are compiled."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop
