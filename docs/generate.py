@@ -11,11 +11,11 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 
-from pages import decisions, errors, metrics, settings, topic
+from pages import cli, decisions, errors, metrics, openapi, settings, topic
 
 DOCS = Path(__file__).resolve().parent
 GENERATED = ("adr/README.md", "errors/*", "reference/*")
-MAKERS = (decisions, errors, settings, metrics, topic)
+MAKERS = (cli, decisions, errors, metrics, openapi, settings, topic)
 SHOWN_DIFF_LINES = 12
 
 

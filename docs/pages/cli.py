@@ -4,11 +4,12 @@ Walks the commands instead of printing their help, so that the width of a termin
 """
 
 from collections.abc import Iterator
+from typing import Any
 
-import click
 import typer
-from ibrik_cli.main import app
+from typer.core import TyperArgument, TyperGroup, TyperOption
 
+from ibrik_cli.main import app
 from pages.markdown import cell, one_line, page, table
 
 
@@ -25,48 +26,50 @@ def pages() -> dict[str, str]:
     }
 
 
-def _commands(command: click.Command, path: str) -> Iterator[tuple[click.Command, str]]:
+def _commands(command: Any, path: str) -> Iterator[tuple[Any, str]]:
     if command.hidden:
         return
     yield command, path
-    if isinstance(command, click.Group):
+    if isinstance(command, TyperGroup):
         for name in sorted(command.commands):
             yield from _commands(command.commands[name], f"{path} {name}")
 
 
-def _one(command: click.Command, path: str) -> Iterator[str]:
+def _one(command: Any, path: str) -> Iterator[str]:
     yield f"## `{path}`"
-    yield _prose(command.help or command.short_help or "")
-    arguments = [p for p in command.params if p.param_type_name == "argument"]
-    usage = " ".join((path, *map(_argument, arguments), "[OPTIONS]"))
-    if isinstance(command, click.Group):
+    yield command.help or ""
+    if isinstance(command, TyperGroup):
         names = sorted(n for n, c in command.commands.items() if not c.hidden)
-        yield "Commands: " + ", ".join(
-            f"[`{n}`](#{f'{path} {n}'.replace(' ', '-')})" for n in names
-        )
+        links = (f"[`{n}`](#{f'{path} {n}'.replace(' ', '-')})" for n in names)
+        yield "Commands: " + ", ".join(links)
     else:
-        yield f"```\n{usage}\n```"
-    options = [p for p in command.params if isinstance(p, click.Option) and not p.hidden]
+        arguments = (_argument(p) for p in command.params if isinstance(p, TyperArgument))
+        yield f"```\n{' '.join((path, *arguments, '[OPTIONS]'))}\n```"
+    yield _examples(command.epilog or "")
+    options = [p for p in command.params if isinstance(p, TyperOption) and not p.hidden]
     if options:
         yield table(("option", "default", "meaning"), map(_option, options))
 
 
-def _argument(argument: click.Parameter) -> str:
-    name = (argument.metavar or argument.name or "").upper() + ("..." if argument.nargs < 0 else "")
+def _argument(argument: TyperArgument) -> str:
+    name = (argument.metavar or argument.name or "").strip("[]").upper()
+    name += "..." if argument.nargs < 0 else ""
     return name if argument.required else f"[{name}]"
 
 
-def _option(option: click.Option) -> tuple[str, str, str]:
+def _examples(epilog: str) -> str:
+    """The lines of an epilog that are commands, as a block."""
+    lines = [line.strip() for line in epilog.splitlines() if line.startswith("  ")]
+    return "Examples:\n\n```sh\n" + "\n".join(lines) + "\n```" if lines else ""
+
+
+def _option(option: TyperOption) -> tuple[str, str, str]:
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
     environment = f" (`{option.envvar}`)" if isinstance(option.envvar, str) else ""
     return names, _default(option), one_line(option.help or "") + environment
 
 
-def _default(option: click.Option) -> str:
-    if option.default is None or option.default is False or callable(option.default):
+def _default(option: TyperOption) -> str:
+    if option.default in (None, False) or callable(option.default):
         return ""
     return f"`{cell(str(getattr(option.default, 'value', option.default)))}`"
-
-
-def _prose(text: str) -> str:
-    return "\n\n".join(part.replace("\b\n", "").strip("\n") for part in text.split("\n\n"))
