@@ -317,14 +317,17 @@ def empty_file(disk: Disk, path: Path) -> None:
 
 
 def make_folders(disk: Disk, path: Path) -> None:
-    """Create `path` and what is missing above it, each entry durable."""
-    if disk.is_folder(path):
-        return
-    if path.parent != path:
-        make_folders(disk, path.parent)
+    """Create `path` and what is missing above it, each name durable.
+
+    Also when it exists: whoever created it may have died before its name was durable. Above that,
+    names were durable before anything was created below them.
+    """
     with storage_errors(f"create {path}"):
-        try:
-            disk.make_folder(path)
-        except FileExistsError:
+        if disk.is_folder(path):
+            with contextlib.suppress(PermissionError):  # a mount point below a closed folder
+                disk.flush_folder(path.parent)
             return
+        make_folders(disk, path.parent)
+        with contextlib.suppress(FileExistsError):
+            disk.make_folder(path)
         disk.flush_folder(path.parent)

@@ -13,15 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from ibrik_log.log import Log
-from ibrik_log.volume import Volume
-
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.topic import TopicSpec
 from ibrik_broker.partitions import snapshots
 from ibrik_broker.partitions.flush import Flusher, FlushMode, choose_mode
 from ibrik_broker.partitions.maintenance import Maintenance
-from ibrik_broker.partitions.messages import Acks, Message, Receipt
+from ibrik_broker.partitions.messages import Acks, Append, Message, Outcome, Receipt
 from ibrik_broker.partitions.partition import Partition
 from ibrik_broker.partitions.publish import PublishRequest
 from ibrik_broker.partitions.raw import RawPublishRequest
@@ -31,6 +28,8 @@ from ibrik_broker.partitions.topic import Topic
 from ibrik_broker.partitions.writer import LogWriter
 from ibrik_log.errors import StorageFailed
 from ibrik_log.files import Disk
+from ibrik_log.log import Log
+from ibrik_log.volume import Volume
 
 T = TypeVar("T")
 
@@ -82,6 +81,7 @@ class Engine:
         self.writer.look_for_room()
         self.writer.start()
         self._maintenance.start()
+        self._maintenance.submit(self._volume.remove_deleted)
 
     # --- look up ------------------------------------------------------------------------------
 
@@ -91,7 +91,7 @@ class Engine:
         if topic is not None:
             return topic
         if name in self.absent:
-            raise self.absent[name]
+            raise self.absent[name].with_traceback(None)
         near = difflib.get_close_matches(name, self._topics, n=1)
         hint = f" Did you mean '{near[0]}'?" if near else ""
         raise Refusal(
@@ -116,7 +116,7 @@ class Engine:
         request.run(self._clock_ms())
         await request.answered
         if request.refusal is not None:
-            raise request.refusal
+            raise request.refusal.with_traceback(None)  # it may be shared by a group
         return [receipt for receipt in request.receipts if receipt is not None]
 
     async def publish_raw(
@@ -127,7 +127,7 @@ class Engine:
         request.run()
         await request.answered
         if request.refusal is not None:
-            raise request.refusal
+            raise request.refusal.with_traceback(None)  # it may be shared by a group
         return [receipt for receipt in request.receipts if receipt is not None]
 
     # --- topics -------------------------------------------------------------------------------
@@ -166,9 +166,14 @@ class Engine:
         await self._in_reader(partial(self._close_logs, topic))
 
     async def delete_topic(self, topic: Topic) -> None:
-        """Stop serving a topic and remove its folder, in the background."""
+        """Stop serving a topic and let its folder go; the bytes follow in the background."""
         await self.close_topic(topic)
-        self._maintenance.submit(partial(self._volume.delete_topic, topic.id))
+        await self._in_reader(partial(self._volume.delete_topic, topic.id))
+        self.free_deleted()
+
+    def free_deleted(self) -> None:
+        """Give back the bytes of deleted topics, in the background."""
+        self._maintenance.submit(self._volume.remove_deleted)
 
     async def purge_topic(self, topic: Topic) -> None:
         """Remove every record that is visible now; offsets go on where they are."""
@@ -221,6 +226,8 @@ class Engine:
         self.writer.look_for_room()
         for topic in self.topics():
             for partition in topic.partitions:
+                if partition.log.is_roll_due(now_ms):
+                    self.writer.put(partition, Append(0, _nothing))
                 partition.log.apply_retention(now_ms)
 
     # --- end ----------------------------------------------------------------------------------
@@ -248,6 +255,10 @@ class Engine:
             self._store_window(topic, _window_snapshot(topic, self._clock_ms()))
         for partition in topic.partitions:
             partition.log.close(clean=not self._has_failed)
+
+
+def _nothing(_outcome: Outcome) -> None:
+    """Nobody waits for a roll."""
 
 
 def _copy(partition: Partition) -> snapshots.SequencesSnapshot:

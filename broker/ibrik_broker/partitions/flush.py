@@ -11,9 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from pathlib import Path
 
-from ibrik_log.log import Log
-
 from ibrik_log.files import Disk, storage_errors
+from ibrik_log.log import Log
 
 POOL_THREADS = 16
 SYNCFS_ABOVE = 4
@@ -50,8 +49,6 @@ class Flusher:
         elif self.mode is FlushMode.SYNCFS and len(logs) > SYNCFS_ABOVE:
             with storage_errors(f"flush {self._data}"):
                 self._disk.flush_filesystem(self._data)
-            for log in logs:
-                log.mark_flushed()
         else:
             # The writer takes a share itself: with two dirty files that saves one hand-over.
             others = [self._pool.submit(log.flush) for log in logs[1:]]

@@ -119,8 +119,13 @@ def _write_frame(
 def _append(
     partition: Partition, encoded: list[bytearray], now_ms: int, frames: list[Frame]
 ) -> int:
-    """Write frames to the log; returns the offset of the first record."""
+    """Write frames to the log; returns the offset of the first record.
+
+    An empty request (of the maintenance) only seals a segment whose time has come.
+    """
     if not encoded:
+        if partition.log.is_roll_due(now_ms):
+            partition.log.roll(now_ms)
         return partition.log.end_offset
     first = offset = partition.log.append(encoded, now_ms)
     for content in encoded:

@@ -6,9 +6,11 @@ with what became durable; readers see offsets below `latest`, the high watermark
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from ibrik_log.log import Log
 
@@ -24,6 +26,8 @@ from ibrik_log.errors import OffsetOutOfRange
 
 if TYPE_CHECKING:
     from ibrik_broker.partitions.writer import LogWriter
+
+T = TypeVar("T")
 
 WAIT_FOR_ROOM_SECONDS = 5.0
 """How long a request waits for room in a full buffer before it is refused."""
@@ -75,6 +79,8 @@ class Partition:
         self.dropped_count = 0
         self.appended_count = 0
         self.appended_bytes = 0
+        self.read_cached_bytes = 0
+        self.read_disk_bytes = 0
         self._refusal: Refusal | None = None
         self._writer = writer
         self._tails = tails
@@ -173,14 +179,11 @@ class Partition:
             return []
         cached = self._tail.read(offset, max_bytes)
         if cached is not None:
+            self.read_cached_bytes += sum(map(len, cached))
             return cached
-        loop = asyncio.get_running_loop()
-        try:
-            return await loop.run_in_executor(
-                self._readers, self.log.read, offset, max_bytes, self.latest
-            )
-        except Exception as error:
-            raise translated(error, self.topic_name, self.index) from error
+        found = await self._in_reader(partial(self.log.read, offset, max_bytes, self.latest))
+        self.read_disk_bytes += sum(map(len, found))
+        return found
 
     def _check_range(self, offset: int) -> None:
         if not self.earliest <= offset <= self.latest:
@@ -189,14 +192,14 @@ class Partition:
 
     async def offset_for_timestamp(self, timestamp_ms: int) -> int:
         """The first visible offset appended at or after a time; the end when there is none."""
-        loop = asyncio.get_running_loop()
+        found = await self._in_reader(partial(self.log.offset_for_timestamp, timestamp_ms))
+        return self.latest if found is None else min(found, self.latest)
+
+    async def _in_reader(self, work: Callable[[], T]) -> T:
         try:
-            found = await loop.run_in_executor(
-                self._readers, self.log.offset_for_timestamp, timestamp_ms
-            )
+            return await asyncio.get_running_loop().run_in_executor(self._readers, work)
         except Exception as error:
             raise translated(error, self.topic_name, self.index) from error
-        return self.latest if found is None else min(found, self.latest)
 
     # --- wait -----------------------------------------------------------------------------
 

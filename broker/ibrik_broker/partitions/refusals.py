@@ -81,6 +81,14 @@ def topic_closed(topic_name: str) -> Refusal:
     return Refusal("unknown-topic", f"The topic '{topic_name}' was deleted or detached just now.")
 
 
+def detached(topic_name: str) -> Refusal:
+    return Refusal(
+        "topic-detached",
+        f"The topic '{topic_name}' was deleted with deletionPolicy Retain: its data is kept, not"
+        f" served. Bring it back with: ibrik topic create {topic_name}",
+    )
+
+
 def buffer_full(topic_name: str, partition: int) -> Refusal:
     return Refusal(
         "buffer-full",

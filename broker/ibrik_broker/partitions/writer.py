@@ -44,6 +44,7 @@ class LogWriter:
     ) -> None:
         self.refusal: Refusal | None = None
         """Why nothing is accepted at the moment; read by every `submit`."""
+        self.free_bytes = 0
         self.group_records = Histogram(RECORDS_BUCKETS)
         self.flush_seconds = Histogram()
         self.append_to_ack_seconds = Histogram()
@@ -59,17 +60,22 @@ class LogWriter:
         self._unflushed: dict[Partition, list[Frame]] = {}  # written, not yet flushed
         self._is_idle = False
         self._is_closing = False
+        self._has_ended = False
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
-    # --- called on the event loop -----------------------------------------------------------
+    # --- called by others -------------------------------------------------------------------
 
     def put(self, partition: Partition, append: Append) -> None:
         """Add a request to the next group."""
         with self._condition:
+            if self._has_ended:
+                assert self.refusal is not None, "the writer ends only with a reason"
+                self._post([Commit(partition, [(append, refused(self.refusal))])])
+                return
             if not self._dirty:
                 self._first_put = time.perf_counter()
             if not partition.pending:
@@ -99,9 +105,11 @@ class LogWriter:
 
     def look_for_room(self) -> None:
         """Refuse below the low-water mark, accept again above it; never leaves another refusal."""
-        if self.refusal is None or self.refusal.code == "storage-full":
-            has_room = self._disk.free_bytes(self._data) >= self._min_free_bytes
-            self.refusal = None if has_room else storage_full()
+        self.free_bytes = self._disk.free_bytes(self._data)
+        has_room = self.free_bytes >= self._min_free_bytes
+        with self._condition:
+            if self.refusal is None or self.refusal.code == "storage-full":
+                self.refusal = None if has_room else storage_full()
 
     async def close(self) -> None:
         """Write and flush what was accepted, then end the thread."""
@@ -144,6 +152,7 @@ class LogWriter:
                 self._condition.wait(WRITTEN_FLUSH_SECONDS if self._unflushed else None)
                 self._is_idle = False
             if not self._dirty and self._is_closing and not self._unflushed:
+                self._has_ended = True
                 return None
             dirty, self._dirty = self._dirty, []
             work: Work = []
@@ -194,6 +203,7 @@ class LogWriter:
         pages clean, so a second flush would succeed without the bytes being there.
         """
         with self._condition:
+            self._has_ended = True
             self.refusal = storage_failed()
             work = work + [(partition, partition.pending) for partition in self._dirty]
             for partition in self._dirty:
