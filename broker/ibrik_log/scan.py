@@ -144,11 +144,18 @@ class FrameScanner:
     def resync(self) -> Damage | None:
         """Move to the next valid frame after a bad one; None when none follows (a torn tail).
 
-        A candidate must fit in every field, and its offset must be one that the damaged bytes can
+        First where the bad frame itself ends, if one wrong bit explains it; then by searching. A
+        candidate must fit in every field, and its offset must be one that the damaged bytes can
         have held, so that a batch inside a record's value is not taken for one of ours.
         """
         start, from_offset = self.position, self.offset
-        reason = self.fault or "no frame"
+        for end_position in self._likely_ends(start):
+            if end_position == self._end_position:
+                return None
+            header = self._file.read(HEADER_BYTES, end_position)
+            base_offset = self._candidate(header, 0, end_position, start, from_offset)
+            if base_offset is not None:
+                return self._resume(end_position, base_offset)
         overlap = HEADER_BYTES - 1
         at = start + 1
         while at + _SMALLEST <= self._end_position:
@@ -159,12 +166,38 @@ class FrameScanner:
             while hit >= 0:
                 base_offset = self._candidate(chunk, hit - 16, at, start, from_offset)
                 if base_offset is not None:
-                    self.position = at + hit - 16
-                    self.offset = base_offset
-                    return Damage(start, self.position, from_offset, base_offset, reason)
+                    return self._resume(at + hit - 16, base_offset)
                 hit = chunk.find(MAGIC, hit + 1)
             at += len(chunk) - overlap
         return None
+
+    def _likely_ends(self, start: int) -> Iterator[int]:
+        """Where the bad frame at `start` ends: as its length says, or with one bit of it undone.
+
+        A wrong bit elsewhere leaves the length right. A wrong bit in the length leaves the
+        checksum right, over the right length. That the frame is the last one is believed last.
+        """
+        header = self._file.read(HEADER_BYTES, start)
+        if len(header) < HEADER_BYTES:
+            return
+        _, length_field, _, _, crc, *_ = HEADER.unpack(header)
+        room_bytes = min(MAX_FRAME_BYTES, self._end_position - start)
+        claimed = length_field + PREFIX_BYTES
+        if _SMALLEST <= claimed < self._end_position - start:
+            yield start + claimed
+        for bit in range(32):
+            length = (length_field & 0xFFFF_FFFF ^ 1 << bit) + PREFIX_BYTES
+            if _SMALLEST <= length <= room_bytes:
+                frame = self._file.read(length, start)
+                if crc32c(memoryview(frame)[CRC_START:]) == crc:
+                    yield start + length
+        if claimed == self._end_position - start:
+            yield start + claimed
+
+    def _resume(self, position: int, base_offset: int) -> Damage:
+        damage = Damage(self.position, position, self.offset, base_offset, self.fault or "no frame")
+        self.position, self.offset = position, base_offset
+        return damage
 
     def _candidate(
         self, chunk: bytes, at: int, chunk_position: int, start: int, from_offset: int
