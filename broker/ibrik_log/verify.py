@@ -1,7 +1,7 @@
 """Checking a segment against itself and the lineage: every frame is read and judged once.
 
-Changes nothing; for `ibrik log verify`, also beside a running broker. Indexes are caches, so they are
-no matter of truth and not looked at.
+Changes nothing; for `ibrik log verify`, also beside a running broker. Indexes are caches, so they
+are no matter of truth and not looked at.
 """
 
 from collections.abc import Iterator

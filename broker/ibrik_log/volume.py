@@ -152,8 +152,13 @@ class Volume:
         return self.topic_folder(topic_id) / str(partition)
 
     def delete_topic(self, topic_id: str) -> None:
-        """Let a topic go by name, durably; `remove_deleted` gives the space back."""
+        """Let a topic go by name, durably; `remove_deleted` gives the space back.
+
+        A topic that is gone already is no mistake: a crash may have come in between.
+        """
         folder = self.topic_folder(topic_id)
+        if not self._disk.exists(folder):
+            return
         with storage_errors(f"delete {folder}"):
             self._disk.rename(folder, folder.with_name(topic_id + DELETED_SUFFIX))
             self._disk.flush_folder(folder.parent)
