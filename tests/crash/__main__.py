@@ -7,10 +7,12 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 from tests.crash import simulated
 from tests.crash.campaign import Campaign
+from tests.crash.checker import Findings
 from tests.crash.http_load import UnexpectedAnswer
 from tests.crash.progress import Progress
 
@@ -20,48 +22,49 @@ SIMULATIONS_PER_RUN = 25
 
 def main() -> int:
     arguments = _parse()
-    runs, seed = arguments.runs, arguments.seed
-    minimum = arguments.minimum_acknowledged
-    if minimum is None:
-        minimum = runs * ACKNOWLEDGED_PER_RUN
-    simulations = arguments.simulations
-    if simulations is None:
-        simulations = runs * SIMULATIONS_PER_RUN
     started = time.monotonic()
-    with Progress("simulated crashes", simulations) as progress:
-        failed_seeds = simulated.run_many(seed, simulations, progress.show)
-    # A third more than asked for on average, so that chance does not miss the minimum.
+    with Progress("lives on the simulated disk", arguments.simulations) as progress:
+        simulation = simulated.run_many(arguments.seed, arguments.simulations, progress.show)
     folder = Path(tempfile.mkdtemp(prefix="ibrik-crash-"))
-    campaign = Campaign(folder, seed, minimum * 4 // (3 * runs) + 1)
+    # A third more than asked for on average, so that chance does not miss the minimum.
+    per_run = arguments.minimum_acknowledged * 4 // (3 * arguments.runs) + 1
+    campaign = Campaign(folder, arguments.seed, per_run)
     try:
-        with Progress("kills", runs) as progress:
-            findings = asyncio.run(
-                campaign.run(
-                    runs,
-                    lambda run: progress.show(run, f"{campaign.ledger.acknowledged:,} acked"),
-                )
-            )
-    except* (UnexpectedAnswer, AssertionError, TimeoutError) as errors:
-        print(f"the harness stopped: {errors.exceptions}; everything is kept in {folder}")
+        findings = _run_campaign(campaign, arguments.runs)
+    except (ExceptionGroup, UnexpectedAnswer, AssertionError, TimeoutError):
+        traceback.print_exc()
+        print(f"the harness stopped; everything is kept in {folder}, seed {arguments.seed}")
         return 1
+    findings.lost += simulation.lost
+    findings.reordered += simulation.reordered
     acknowledged = campaign.ledger.acknowledged
-    good = findings.are_none and not failed_seeds and acknowledged >= minimum
-    for sentence in findings.sentences:
+    for sentence in findings.sentences + simulation.failures:
         print(sentence)
-    for failure in failed_seeds:
-        print(f"simulated crash: {failure}")
-    if acknowledged < minimum:
-        print(f"only {acknowledged:,} of {minimum:,} acknowledged: too few to prove anything")
     if campaign.ledger.refusals:
         print(f"asked to try again later: {dict(campaign.ledger.refusals)}")
-    print(f"{time.monotonic() - started:.0f} s; folder {folder if not good else 'removed'}")
-    if good:
+    has_enough = acknowledged >= arguments.minimum_acknowledged
+    if not has_enough:
+        print(f"fewer than the {arguments.minimum_acknowledged:,} acknowledged that were asked for")
+    is_good = has_enough and findings.are_none and not simulation.failures
+    if is_good:
         shutil.rmtree(folder)
+    else:
+        print(f"everything is kept in {folder}")
+    print(f"{time.monotonic() - started:.0f} s")
     print(
-        f"acknowledged {acknowledged:,}, {findings} "
-        f"({campaign.kills:,} kills, {simulations:,} simulated crashes, seed {seed})"
+        f"acknowledged {acknowledged:,}, {findings} ({campaign.kills:,} kills, "
+        f"{simulation.crashes:,} simulated crashes, seed {arguments.seed})"
     )
-    return 0 if good else 1
+    return 0 if is_good else 1
+
+
+def _run_campaign(campaign: Campaign, runs: int) -> Findings:
+    with Progress("kills", runs) as progress:
+        return asyncio.run(
+            campaign.run(
+                runs, lambda run: progress.show(run, f"{campaign.ledger.acknowledged:,} acked")
+            )
+        )
 
 
 def _parse() -> argparse.Namespace:
@@ -69,12 +72,17 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=200, help="lives of the broker (200)")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="repeat a run")
     parser.add_argument(
-        "--minimum-acknowledged", type=int, help=f"default: {ACKNOWLEDGED_PER_RUN:,} for each run"
+        "--minimum-acknowledged", type=int, help=f"default: {ACKNOWLEDGED_PER_RUN:,} a run"
     )
     parser.add_argument(
-        "--simulations", type=int, help=f"crashes of the simulated disk ({SIMULATIONS_PER_RUN}/run)"
+        "--simulations", type=int, help=f"simulated lives, default: {SIMULATIONS_PER_RUN} a run"
     )
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.minimum_acknowledged is None:
+        arguments.minimum_acknowledged = arguments.runs * ACKNOWLEDGED_PER_RUN
+    if arguments.simulations is None:
+        arguments.simulations = arguments.runs * SIMULATIONS_PER_RUN
+    return arguments
 
 
 if __name__ == "__main__":
