@@ -277,9 +277,11 @@ class Log:
     def _begin(self, found: Recovered) -> None:
         """Make the log writable: a durable end, an active segment, a new epoch."""
         self.leader_epoch = found.last_epoch + 1
+        # Frames below the log start may lie in the first segment, and are walked over.
+        first_offset = self._segments[0].base_offset if self._segments else self.end_offset
         self.lineage = found.lineage.assign(
             self.leader_epoch, self.end_offset
-        ).without_epochs_before(self.start_offset)
+        ).without_epochs_before(first_offset)
         if self._segments:
             self._active = ActiveSegment(
                 self._disk, self._segments[-1], self.config.index_interval_bytes

@@ -119,23 +119,19 @@ class Recovery:
         self._damaged += sealed.damaged if sealed else ()
 
         segments: list[Segment] = []
-        end_offset = start_offset
         for base_offset in (bases := _above_start(bases, start_offset)):
             is_last = base_offset == bases[-1]
-            if segments and base_offset < end_offset:
+            if segments and base_offset < segments[-1].next_offset:
                 self._report.ignored.append(segment_name(base_offset))
                 continue
             trusted = memory.trusted(base_offset, is_last=is_last)
             segment = self._open_segment(base_offset, trusted, memory.lineage, is_last=is_last)
             if segment is None:  # retention of the process that writes was faster
                 segments.clear()
-                start_offset = end_offset = min((b for b in bases if b > base_offset), default=0)
+                start_offset = min((b for b in bases if b > base_offset), default=0)
                 continue
-            if base_offset > end_offset:
-                self._damaged.append(OffsetRange(end_offset, base_offset))
             segments.append(segment)
-            end_offset = max(segment.next_offset, end_offset)
-        return self._conclude(segments, start_offset, end_offset, memory)
+        return self._conclude(segments, start_offset, memory)
 
     # --- small files --------------------------------------------------------------------------
 
@@ -234,9 +230,7 @@ class Recovery:
 
     # --- conclusion ---------------------------------------------------------------------------
 
-    def _conclude(
-        self, segments: list[Segment], start_offset: int, end_offset: int, memory: _Memory
-    ) -> Recovered:
+    def _conclude(self, segments: list[Segment], start_offset: int, memory: _Memory) -> Recovered:
         lineage, clean, checkpoint = memory.lineage, memory.clean, memory.checkpoint
         if lineage is None:
             lineage = Lineage.from_runs(self._runs)
@@ -246,11 +240,15 @@ class Recovery:
             clean.end_offset if clean else 0,
             checkpoint.recovery_point if checkpoint else 0,
         )
-        ends_in_damage = end_offset < known_end
-        if ends_in_damage:
-            self._damaged.append(OffsetRange(end_offset, known_end))
-            end_offset = known_end
-        # Each was flushed before the next was made, so what lies between was there and is lost.
+        found_end = segments[-1].next_offset if segments else start_offset
+        end_offset = max(found_end, known_end)
+        # Each segment was flushed before the next was made, and the last one up to the known end:
+        # what lies between was there and is lost.
+        expected = start_offset
+        for segment in segments:
+            self._damaged.append(OffsetRange(expected, segment.base_offset))
+            expected = segment.next_offset
+        self._damaged.append(OffsetRange(expected, end_offset))
         for earlier, later in pairwise(segments):
             earlier.next_offset = later.base_offset
         if segments:
@@ -262,7 +260,7 @@ class Recovery:
             lineage=lineage.truncate(end_offset),
             last_epoch=max(lineage.latest, clean.leader_epoch if clean else -1),
             damaged=merge_ranges(self._damaged, start_offset),
-            ends_in_damage=ends_in_damage,
+            ends_in_damage=found_end < end_offset,
             was_clean=clean is not None and self._report.scanned_bytes == 0,
             recovery_point=checkpoint.recovery_point if checkpoint else 0,
             report=self._report,
