@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ibrik_cli.commands import bench, consume, produce, resources, serve, topic
+from ibrik_cli.commands import bench, consume, log, produce, resources, serve, topic
 from ibrik_cli.failures import run_guarded
 from ibrik_cli.options import examples
 
@@ -47,6 +47,7 @@ def version(
 for module in (serve, resources, produce, consume, bench):
     module.register(app)
 app.add_typer(topic.app, name="topic")
+app.add_typer(log.app, name="log")
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -46,7 +46,7 @@ class Client(Reader):
             envelope = encode_envelope(
                 None, key=key, headers=headers, identity=identity, partition=partition
             )
-            return await self._publish_envelope(topic, envelope, acks, deadline_s)
+            return await self._publish_envelope(topic, envelope, identity, acks, deadline_s)
         content, content_type = payload_of(value)
         sent = _message_headers(key, headers, identity, partition)
         sent.setdefault("Content-Type", content_type or "application/octet-stream")
@@ -67,8 +67,8 @@ class Client(Reader):
             offset=document.get("offset", -1),
             durability=document["durability"],
             is_duplicate=answer.headers.get("Ibrik-Duplicate") == "true",
-            id=document.get("id", identity),
             timestamp=document.get("timestamp", ""),
+            id=identity,
         )
 
     async def publish_many(self, topic: str, values: Iterable[Any], **options: Any) -> list[Ack]:
@@ -97,7 +97,7 @@ class Client(Reader):
         )
 
     async def _publish_envelope(
-        self, topic: str, envelope: bytes, acks: str, deadline_s: float | None
+        self, topic: str, envelope: bytes, identity: str, acks: str, deadline_s: float | None
     ) -> Ack:
         async def attempt() -> Answer:
             return await self._transport.request(
@@ -112,7 +112,7 @@ class Client(Reader):
         result = batch_results(answer.json(), 1)[0]
         if isinstance(result, IbrikError):
             raise result
-        return result
+        return result._replace(id=identity)
 
 
 def _message_headers(

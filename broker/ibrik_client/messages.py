@@ -37,9 +37,10 @@ class Ack(NamedTuple):
     """flushed: on the volume; written: in the page cache; none: nothing was promised."""
     is_duplicate: bool = False
     """The same id was published before; this is where that message is."""
-    id: str = ""
     timestamp: str = ""
     """When it was appended: RFC 3339, UTC, milliseconds."""
+    id: str = ""
+    """The message's own id: the caller's, or the one that the client made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class Identities:
 
 class Waiting(NamedTuple):
     envelope: bytes
+    identity: str
     done: "asyncio.Future[Ack]"
 
 
@@ -117,17 +118,14 @@ class Publisher:
     ) -> "asyncio.Future[Ack]":
         """Hand one message over; the future is its acknowledgement. Waits only for room."""
         assert self._is_open, "a publisher is used inside its `async with` block"
+        identity = id or self._identities.next()
         envelope = encode_envelope(
-            value,
-            key=key,
-            headers=headers,
-            identity=id or self._identities.next(),
-            partition=partition,
+            value, key=key, headers=headers, identity=identity, partition=partition
         )
         if self._pending_bytes >= self._limit_bytes:
             async with self._changed:
                 await self._changed.wait_for(lambda: self._pending_bytes < self._limit_bytes)
-        waiting = Waiting(envelope, asyncio.get_running_loop().create_future())
+        waiting = Waiting(envelope, identity, asyncio.get_running_loop().create_future())
         self._pending.append(waiting)
         self._pending_bytes += len(envelope)
         self.pending_records += 1
@@ -223,7 +221,7 @@ class Publisher:
             # `flush` raises it as well, so nobody has to look at every future.
             waiting.done.exception()
         else:
-            waiting.done.set_result(result)
+            waiting.done.set_result(result._replace(id=waiting.identity))
 
     async def _notify(self) -> None:
         async with self._changed:
@@ -253,6 +251,5 @@ def _result(item: Mapping[str, Any], durability: str) -> Ack | IbrikError:
         offset=item.get("offset", -1),
         durability=durability,
         is_duplicate=item.get("duplicate", False),
-        id=item.get("id", ""),
         timestamp=item.get("timestamp", ""),
     )
