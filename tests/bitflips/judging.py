@@ -60,7 +60,7 @@ class Verdict:
 
 
 @dataclass(slots=True)
-class _Reading:
+class Reading:
     frames: list[bytes] = field(default_factory=list)
     gaps: list[tuple[int, int]] = field(default_factory=list)
 
@@ -73,7 +73,7 @@ def judge(original: Original, flip: Flip, rng: random.Random, *, number: int) ->
     verdict = Verdict()
     try:
         log = Log.open(RealDisk(), original.folder, CONFIG, read_only=True)
-        _judge_reading(verdict, original.frames, flip.frame, read_all(log, rng), "")
+        judge_reading(verdict, original.frames, flip.frame, read_all(log, rng), "")
         _judge_random_access(verdict, original, flip, rng)
         if not any(True for _ in log.verify()):
             verdict.noticed = False
@@ -87,9 +87,9 @@ def judge(original: Original, flip: Flip, rng: random.Random, *, number: int) ->
     return verdict
 
 
-def read_all(log: Log, rng: random.Random) -> _Reading:
+def read_all(log: Log, rng: random.Random) -> Reading:
     """Everything from the start, over what is refused, in requests of varying size."""
-    found = _Reading()
+    found = Reading()
     offset = log.start_offset
     while offset < log.end_offset:
         try:
@@ -106,8 +106,8 @@ def read_all(log: Log, rng: random.Random) -> _Reading:
     return found
 
 
-def _judge_reading(
-    verdict: Verdict, frames: Sequence[Frame], damaged: Frame, found: _Reading, how: str
+def judge_reading(
+    verdict: Verdict, frames: Sequence[Frame], damaged: Frame, found: Reading, how: str
 ) -> None:
     """Served: a frame that never was. Lost: a good frame that is not served."""
     good = {frame.content for frame in frames if frame is not damaged}
@@ -164,7 +164,7 @@ def _judge_writable(verdict: Verdict, original: Original, flip: Flip, rng: rando
     if cut:
         verdict.lost += 1
         verdict.sentences.append(f"a start cut {cut}")
-    _judge_reading(verdict, original.frames, flip.frame, read_all(log, rng), " after a start")
+    judge_reading(verdict, original.frames, flip.frame, read_all(log, rng), " after a start")
     end = original.frames[-1].next_offset
     if log.end_offset != end:
         verdict.lost += 1
