@@ -1,0 +1,389 @@
+"""Which topics there are: joins the rows of the metadata store, the folders and the engine.
+
+Every change is written to the database first, as an intention (`creating`, `deleting`), then done
+on the volume, then confirmed; `load` finishes what a crash left in between. One change at a time.
+What a desired resource means is decided in `desired.py`; how topics look is in `views.py`.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NoReturn, TypeVar
+
+from ibrik_api.desired import Outcome
+from ibrik_api.errors import Refusal
+from ibrik_api.names import check_name
+from ibrik_api.resources.topic import DeletionPolicy, TopicSpec
+from ibrik_api.resources.topic import Topic as TopicResource
+from ibrik_api.resources.topic_rules import check_spec, plan_update, refuse_if
+from ibrik_broker.metadata.topics import (
+    NameTaken,
+    Origin,
+    StaleRevision,
+    TopicRow,
+    TopicRows,
+    TopicState,
+)
+from ibrik_broker.partitions.applying import apply_resources
+from ibrik_broker.partitions.desired import check_adoption, stored_spec
+from ibrik_broker.partitions.engine import Engine
+from ibrik_broker.partitions.loading import Finding, Loader
+from ibrik_broker.partitions.owner import Owner
+from ibrik_broker.partitions.refusals import detached, translated
+from ibrik_broker.partitions.topic import Topic
+from ibrik_broker.partitions.views import resource_of, topic_view
+from ibrik_log.errors import LogError
+from ibrik_log.volume import Volume
+
+T = TypeVar("T")
+
+
+class Registry:
+    def __init__(
+        self,
+        engine: Engine,
+        volume: Volume,
+        rows: TopicRows,
+        *,
+        clock_ms: Callable[[], int],
+        namespace: str = "default",
+    ) -> None:
+        self.namespace = namespace
+        """Namespace of objects that are made over HTTP."""
+        self.engine = engine
+        self.findings: list[Finding] = []
+        """What `load` found wrong and left as it is."""
+        self._volume = volume
+        self._store = rows
+        self._clock_ms = clock_ms
+        self._rows: dict[str, TopicRow] = {}
+        self._lock = asyncio.Lock()
+
+    async def load(self) -> list[Finding]:
+        """Finish what a crash interrupted, open every topic, report what does not fit together."""
+        async with self._lock:
+            loader = Loader(self.engine, self._volume, self._store, self._clock_ms)
+            self._rows, self.findings = await loader.load()
+        return self.findings
+
+    # --- look -----------------------------------------------------------------------------------
+
+    def describe(self, name: str) -> TopicResource:
+        """Raises Refusal `unknown-topic`, `topic-detached` or `topic-unavailable`."""
+        topic = self.engine.topic(name)
+        return topic_view(self._rows[name], topic)
+
+    def list_topics(self, *, after: str = "", limit: int = 100) -> list[TopicResource]:
+        """Served topics by name, those after `after`."""
+        names = sorted(topic.name for topic in self.engine.topics() if topic.name > after)
+        return [self.describe(name) for name in names[:limit]]
+
+    # --- over HTTP --------------------------------------------------------------------------------
+
+    async def create_topic(self, name: str, spec: TopicSpec) -> TopicResource:
+        """Make a topic, or adopt the detached one of this name. The same again changes nothing.
+
+        Raises Refusal: invalid-name, unsupported-field, topic-exists, storage-full …
+        """
+        async with self._lock:
+            return await self._put(name, spec, if_match=None, may_update=False)
+
+    async def put_topic(
+        self, name: str, spec: TopicSpec, *, if_match: int | None = None
+    ) -> tuple[TopicResource, bool]:
+        """Make the topic be so; the flag says whether it is new.
+
+        `if_match` is the revision that was read. Raises Refusal: precondition-failed,
+        managed-by-resource, partitions-shrink, immutable-field, unsupported-field …
+        """
+        async with self._lock:
+            is_new = name not in self._rows
+            return await self._put(name, spec, if_match=if_match, may_update=True), is_new
+
+    async def delete_topic(
+        self, name: str, *, if_match: int | None = None, policy: DeletionPolicy | None = None
+    ) -> TopicState:
+        """Delete by `policy`, or the topic's own; the state says detached or deleting (gone).
+
+        Raises Refusal: unknown-topic, topic-detached, topic-not-empty, managed-by-resource …
+        """
+        async with self._lock:
+            row = self._rows.get(name)
+            if row is None or (row.state is TopicState.DETACHED and policy is None):
+                self.engine.topic(name)
+                raise AssertionError("a topic without a row is never served")
+            self._refuse_managed(row)
+            _refuse_changed(row, if_match)
+            return await self.remove(row, policy or stored_spec(row).deletion_policy)
+
+    async def purge(self, name: str) -> Topic:
+        """Remove every message that can be read now; offsets go on where they are."""
+        async with self._lock:
+            topic = self.engine.topic(name)
+            await self.engine.purge_topic(topic)
+            return topic
+
+    async def adopt(self, topic_id: str) -> TopicResource:
+        """Serve a folder whose row was lost, with default settings and the partitions it has."""
+        async with self._lock:
+            folders = await asyncio.to_thread(self._volume.topics)
+            folder = next((f for f in folders if f.topic_id == topic_id), None)
+            if folder is None:
+                raise Refusal("not-found", f"The volume holds no topic {topic_id}.")
+            if folder.name in self._rows:
+                self._raise_exists(self._rows[folder.name])
+            owner = Owner(self.namespace, folder.name)
+            spec = TopicSpec(partitions=folder.partitions)
+            row = self._new_row(folder.name, spec, owner, topic_id=topic_id)
+            row = await self._insert(row)
+            await self._serve(await self._change(row, state=TopicState.READY), spec)
+            self.findings = [found for found in self.findings if found.topic_id != topic_id]
+            return self.describe(folder.name)
+
+    # --- desired --------------------------------------------------------------------------------
+
+    async def apply(self, resources: Sequence[Mapping[str, Any]]) -> list[Outcome]:
+        """Make the listed resources so, one after the other; what is not listed stays as it is.
+
+        A refusal concerns its item only; `metadata-unavailable` is raised: nothing would work.
+        """
+        async with self._lock:
+            return await apply_resources(self, resources)
+
+    def by_identity(self, namespace: str, resource_name: str) -> TopicRow | None:
+        wanted = (namespace, resource_name)
+        rows = self._rows.values()
+        return next((r for r in rows if (r.namespace, r.resource_name) == wanted), None)
+
+    def by_name(self, name: str) -> TopicRow | None:
+        return self._rows.get(name)
+
+    async def settled(self, row: TopicRow | None) -> TopicRow | None:
+        """The row, or None after the removal that an unavailable database interrupted is done."""
+        if row is None or row.state is not TopicState.DELETING:
+            return row
+        await self.remove(row, DeletionPolicy.DELETE)
+        return None
+
+    def served(self, name: str) -> Topic | None:
+        return next((topic for topic in self.engine.topics() if topic.name == name), None)
+
+    # --- changes; the caller holds the lock, and has decided that they are allowed ----------------
+
+    async def create(self, name: str, spec: TopicSpec, owner: Owner) -> TopicRow:
+        self._refuse_unavailable(name)
+        row = await self._insert(self._new_row(name, spec, owner))
+        make = partial(self._volume.create_topic, row.id, name, row.created_ms)
+        try:
+            await self._on_volume(name, partial(make, spec.fingerprint(), spec.partitions))
+        except Refusal:
+            await self._on_volume(name, partial(self._volume.delete_topic, row.id))
+            await self._store.delete(row)
+            raise
+        row = await self._change(row, state=TopicState.READY)
+        await self._serve(row, spec)
+        return row
+
+    async def update(self, row: TopicRow, spec: TopicSpec, owner: Owner | None) -> TopicRow:
+        topic = self.engine.topic(row.name)
+        old = stored_spec(row)
+        row = await self._change(row, **_changes(row, spec, owner))
+        await self._add_partitions(row, old, spec)
+        await self.engine.update_topic(topic, spec)
+        return row
+
+    async def readopt(self, row: TopicRow, spec: TopicSpec, owner: Owner) -> TopicRow:
+        old = stored_spec(row)
+        row = await self._change(row, state=TopicState.READY, **_changes(row, spec, owner))
+        await self._add_partitions(row, old, spec)
+        await self._serve(row, spec)
+        return row
+
+    async def record(self, row: TopicRow, owner: Owner) -> TopicRow:
+        return await self._change(row, **_identity(row, owner, row.generation))
+
+    async def remove(self, row: TopicRow, policy: DeletionPolicy) -> TopicState:
+        """Retain detaches, Delete removes, DeleteIfEmpty removes or refuses."""
+        topic = self.served(row.name)
+        if policy is DeletionPolicy.DELETE_IF_EMPTY and topic is not None:
+            await self._close_empty(row, topic)
+        if policy is DeletionPolicy.RETAIN:
+            row = await self._change(row, state=TopicState.DETACHED)
+            if topic is not None:
+                await self.engine.close_topic(topic)
+            self.engine.absent[row.name] = detached(row.name)
+            return row.state
+        row = await self._change(row, state=TopicState.DELETING)
+        if topic is not None and self.served(row.name) is not None:
+            await self.engine.close_topic(topic)
+        self.engine.absent.pop(row.name, None)
+        await self._on_volume(row.name, partial(self._volume.delete_topic, row.id))
+        self.engine.free_deleted()
+        await self._store.delete(row)
+        del self._rows[row.name]
+        return row.state
+
+    # --- parts ------------------------------------------------------------------------------------
+
+    async def _put(
+        self, name: str, spec: TopicSpec, *, if_match: int | None, may_update: bool
+    ) -> TopicResource:
+        check_name(name)
+        check_spec(spec)
+        if spec.topic_name == name:
+            spec = spec.model_copy(update={"topic_name": None})
+        row = await self.settled(self._rows.get(name))
+        owner = Owner(self.namespace, name)
+        if row is None:
+            if if_match is not None:
+                _refuse_precondition(name, "there is no such topic")
+            await self.create(name, spec, owner)
+        elif row.state is TopicState.DETACHED:
+            check_adoption(row, spec)
+            await self.readopt(row, spec, owner)
+        elif self.engine.topic(name).spec != spec:
+            if not may_update:
+                self._raise_exists(row)
+            self._refuse_managed(row)
+            _refuse_changed(row, if_match)
+            refuse_if(plan_update(stored_spec(row), spec))
+            await self.update(row, spec, None)
+        return self.describe(name)
+
+    def _new_row(
+        self, name: str, spec: TopicSpec, owner: Owner, *, topic_id: str | None = None
+    ) -> TopicRow:
+        now_ms = self._clock_ms()
+        return TopicRow(
+            id=topic_id or str(uuid.uuid4()),
+            name=name,
+            namespace=owner.namespace,
+            resource_name=owner.resource_name,
+            resource_uid=owner.uid,
+            origin=owner.origin,
+            generation=1 if owner.generation is None else owner.generation,
+            spec=spec.document(),
+            state=TopicState.CREATING,
+            revision=1,
+            created_ms=now_ms,
+            updated_ms=now_ms,
+        )
+
+    async def _insert(self, row: TopicRow) -> TopicRow:
+        try:
+            return await self._store.insert(row)
+        except NameTaken as error:
+            raise Refusal(
+                "topic-exists",
+                f"The database holds another topic '{row.name}' that is not served yet. "
+                "Restart the broker: it finishes what was interrupted.",
+            ) from error
+
+    async def _change(self, row: TopicRow, **changes: Any) -> TopicRow:
+        try:
+            changed = await self._store.update(row, now_ms=self._clock_ms(), **changes)
+        except StaleRevision as error:
+            fresh = await self._store.get(row.id)
+            if fresh is not None:
+                self._rows[row.name] = fresh
+            raise _precondition(row.name, "it was changed at the same time") from error
+        self._rows[row.name] = changed
+        return changed
+
+    async def _serve(self, row: TopicRow, spec: TopicSpec) -> None:
+        try:
+            await self.engine.open_topic(row.id, row.name, spec)
+        except LogError as error:
+            raise translated(error, row.name, 0) from error
+
+    async def _add_partitions(self, row: TopicRow, old: TopicSpec, new: TopicSpec) -> None:
+        if new.partitions > old.partitions:
+            add = partial(self._volume.add_partitions, row.id, new.partitions)
+            await self._on_volume(row.name, add)
+
+    async def _on_volume(self, name: str, work: Callable[[], T]) -> T:
+        try:
+            return await asyncio.to_thread(work)
+        except LogError as error:
+            raise translated(error, name, 0) from error
+
+    async def _close_empty(self, row: TopicRow, topic: Topic) -> None:
+        """Stop serving an empty topic; what was published while it closed counts too."""
+        if not _is_empty(topic):
+            raise _not_empty(topic)
+        await self.engine.close_topic(topic)
+        if not _is_empty(topic):
+            await self._serve(row, stored_spec(row))
+            raise _not_empty(topic)
+
+    def _refuse_unavailable(self, name: str) -> None:
+        """A folder without a row keeps its name: a new topic beside it would hide its data."""
+        refusal = self.engine.absent.get(name)
+        if refusal is not None:
+            raise refusal
+
+    def _refuse_managed(self, row: TopicRow) -> None:
+        if row.origin is Origin.RESOURCE:
+            raise Refusal(
+                "managed-by-resource",
+                f"The topic '{row.name}' comes from {resource_of(row)} and is read-only here. "
+                "Change that resource with kubectl or ibrik apply.",
+                resource={"kind": "Topic", "namespace": row.namespace, "name": row.resource_name},
+            )
+
+    def _raise_exists(self, row: TopicRow) -> NoReturn:
+        raise Refusal(
+            "topic-exists",
+            f"There is a topic '{row.name}' with other settings. Use it as it is, or change it "
+            f"with PUT /v1/topics/{row.name} and If-Match.",
+        )
+
+
+def _changes(row: TopicRow, spec: TopicSpec, owner: Owner | None) -> dict[str, Any]:
+    generation = row.generation + 1
+    if owner is None:
+        return {"spec": spec.document(), "generation": generation}
+    return {"spec": spec.document(), **_identity(row, owner, generation)}
+
+
+def _identity(row: TopicRow, owner: Owner, generation: int) -> dict[str, Any]:
+    is_same = (row.namespace, row.resource_name) == (owner.namespace, owner.resource_name)
+    return {
+        "namespace": owner.namespace,
+        "resource_name": owner.resource_name,
+        "origin": owner.origin,
+        "resource_uid": owner.uid or (row.resource_uid if is_same else None),
+        "generation": generation if owner.generation is None else owner.generation,
+    }
+
+
+def _is_empty(topic: Topic) -> bool:
+    return all(partition.earliest == partition.latest for partition in topic.partitions)
+
+
+def _not_empty(topic: Topic) -> Refusal:
+    messages = sum(partition.latest - partition.earliest for partition in topic.partitions)
+    return Refusal(
+        "topic-not-empty",
+        f"The topic '{topic.name}' holds {messages:,} messages and has deletionPolicy "
+        f"DeleteIfEmpty. Purge it first with POST /v1/topics/{topic.name}:purge, or set the policy "
+        "to Delete or Retain.",
+        messages=messages,
+    )
+
+
+def _refuse_changed(row: TopicRow, if_match: int | None) -> None:
+    if if_match is not None and if_match != row.revision:
+        _refuse_precondition(row.name, f"it has revision {row.revision}, not {if_match}")
+
+
+def _refuse_precondition(name: str, why: str) -> NoReturn:
+    raise _precondition(name, why)
+
+
+def _precondition(name: str, why: str) -> Refusal:
+    return Refusal(
+        "precondition-failed",
+        f"The topic '{name}' is not as it was read: {why}. GET it again and send the new ETag.",
+    )
