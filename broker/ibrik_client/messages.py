@@ -200,10 +200,11 @@ def decode_envelope(line: bytes | str, topic: str, partition: int, cursor: str =
     try:
         envelope = _decoder.decode(line)
         value: bytes | None = None
-        if isinstance(envelope.value, msgspec.Raw):
-            value = bytes(envelope.value)
-        elif envelope.value_base64 is not None:
+        if envelope.value_base64 is not None:
+            # Beside `value` it has the very bytes, with the space that one line cannot hold.
             value = base64.b64decode(envelope.value_base64, validate=True)
+        elif isinstance(envelope.value, msgspec.Raw):
+            value = bytes(envelope.value)
         key = None if envelope.key is None else envelope.key.encode()
         if envelope.key_base64 is not None:
             key = base64.b64decode(envelope.key_base64, validate=True)

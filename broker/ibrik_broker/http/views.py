@@ -1,6 +1,7 @@
 """Records as readers see them: JSON messages, NDJSON lines, CloudEvents, headers of one message.
 
-`value` stands there as the bytes that were published when they are valid JSON, else `value_base64`.
+`value` stands there as the bytes that were published when they are valid JSON, else `value_base64`;
+both when only space around JSON tokens differs, since a reader may need the very bytes.
 A key is its text, else `key_base64`. Pure functions; JSON is put together from parts, so that a
 value is never parsed into objects and never rounded.
 """
@@ -66,7 +67,7 @@ def message_view(topic: Topic, partition: int, record: StoredRecord) -> bytes:
     if value is not None:
         document = as_json(value)
         parts += (b',"value":', document) if document is not None else ()
-        parts += (b',"value_base64":', json_base64(value)) if document is None else ()
+        parts += (b',"value_base64":', json_base64(value)) if document != value else ()
     if known:
         parts.append(_headers_view(known))
     parts.append(b"}")
