@@ -69,7 +69,7 @@ def run(settings: Settings) -> int:
 async def serve(settings: Settings) -> int:
     """Start, serve, end. Raises StartRefused with everything closed again."""
     ending = Ending()
-    core = await Core.open(settings, ending)
+    core = await Core.open(settings, ending.on_storage_failed)
     refusal: StartRefused | None = None
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -144,7 +144,9 @@ class Core:
     registry: Registry
 
     @classmethod
-    async def open(cls, settings: Settings, ending: Ending) -> Self:
+    async def open(
+        cls, settings: Settings, on_storage_failed: Callable[[StorageFailed], None]
+    ) -> Self:
         disk = RealDisk()
         try:
             volume = Volume.open(disk, settings.data)
@@ -164,7 +166,7 @@ class Core:
                 tail_cache_bytes=settings.cache.tail_bytes,
             ),
             clock_ms=clock_ms,
-            on_failure=ending.on_storage_failed,
+            on_failure=on_storage_failed,
         )
         engine.start()
         registry = Registry(
@@ -213,7 +215,7 @@ class Doors:
         admin = await _open(settings.admin, partial(_listen, self._admin, settings.admin))
         return (
             f"ibrik {__version__}  data {settings.data}  http {http}  tcp {tcp}  admin {admin}  "
-            f"docs http://{http}/docs"
+            f"docs http://{_reachable(http)}/docs"
         )
 
     async def close(self, seconds: float) -> None:
@@ -248,6 +250,11 @@ async def _open(listener: Listener, listen: Callable[[], Awaitable[tuple[str, in
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise StartRefused(f"cannot listen on {where} ({reason}). {hint}") from error
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _reachable(address: str) -> str:
+    """An address that a browser on this machine can open."""
+    return address.replace("0.0.0.0:", "127.0.0.1:", 1).replace("[::]:", "[::1]:", 1)
 
 
 async def _listen(runner: web.AppRunner, listener: Listener) -> tuple[str, int]:

@@ -39,7 +39,7 @@ class TcpDoor:
             settings.port,
             backlog=BACKLOG_CONNECTIONS,
         )
-        self._clock = loop.call_later(CLOCK_SECONDS, self._look_at_clock)
+        self._clock = loop.call_later(CLOCK_SECONDS, self._on_clock)
         host, port, *_ = self._server.sockets[0].getsockname()
         return host, port
 
@@ -77,9 +77,12 @@ class TcpDoor:
         for code, count in sorted(counters.errors.items()):
             yield Reading(metrics.TCP_ERRORS, (code,), count)
 
-    def _look_at_clock(self) -> None:
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+    def look_at_clock(self, now: float) -> None:
+        """End the clients that have taken too long; `now` is the time of the event loop."""
         for connection in tuple(self._connections):
             connection.look_at_clock(now)
-        self._clock = loop.call_later(CLOCK_SECONDS, self._look_at_clock)
+
+    def _on_clock(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.look_at_clock(loop.time())
+        self._clock = loop.call_later(CLOCK_SECONDS, self._on_clock)
