@@ -6,9 +6,9 @@ so a slow machine is killed in the same states as a fast one.
 """
 
 import asyncio
+import contextlib
 import random
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from tests.crash.http_load import (
     SingleProducer,
     UnexpectedAnswer,
 )
-from tests.crash.ledger import Ledger, LogName
+from tests.crash.ledger import Ledger, LogName, parts_of
 from tests.crash.tcp_load import TcpProducer
 from tests.support.broker import Broker, launch, running_broker
 
@@ -33,9 +33,10 @@ TOPICS: dict[str, dict[str, Any]] = {
 }
 LIFE_TIMEOUT_S = 60.0
 REQUEST_TIMEOUT_S = 30.0
-# One death in this many comes while the broker starts or recovers.
+# One death in this many comes while the broker starts or recovers, and one while it is asked again.
 EARLY_DEATH_IN = 8
 EARLY_DEATH_MS = 1_500
+RETRIED_DEATH_MS = 40
 
 
 class Campaign:
@@ -70,8 +71,11 @@ class Campaign:
         """All runs; ends at the first finding, whose evidence lies in the folder."""
         await self._prepare()
         for run in range(runs):
-            if self._rng.randrange(EARLY_DEATH_IN) == 0:
+            death = self._rng.randrange(EARLY_DEATH_IN)
+            if death == 0:
                 await self._die_early()
+            elif death == 1:
+                await self._die_while_retried()
             elif not await self._live_and_die():
                 return self.findings
             self.kills += 1
@@ -93,6 +97,17 @@ class Campaign:
         process.kill()
         process.communicate()
 
+    async def _die_while_retried(self) -> None:
+        """A retry whose outcome is unknown too: it is retried again in the next life."""
+        with running_broker(self._folder) as broker:
+            async with _session(broker) as session:
+                moment = self._rng.uniform(0, RETRIED_DEATH_MS / 1000)
+                asyncio.get_running_loop().call_later(moment, broker.kill)
+                with contextlib.suppress(aiohttp.ClientError, OSError):
+                    for producer in self._http:
+                        await producer.settle(session)
+            broker.kill()
+
     async def _live_and_die(self) -> bool:
         """Look back at the lives before, then publish until death; False ends the campaign."""
         with running_broker(self._folder) as broker:
@@ -108,7 +123,16 @@ class Campaign:
         for producer in self._http:
             await producer.settle(session)
         await self._scan_on(session, self._checker)
-        self._checker.judge(self.ledger.take_recent())
+        recent = self.ledger.take_recent()
+        self._checker.judge(message for message in recent if not self._is_hidden(message))
+        self.ledger.recent += filter(self._is_hidden, recent)
+
+    def _is_hidden(self, message: tuple[int, int]) -> bool:
+        """Whether it was acknowledged when written, and its flush, which shows it, is to come."""
+        log_number, offset = parts_of(self.ledger.place(*message))
+        log = self._logs[log_number]
+        is_late = TOPICS[log.topic]["durability"] == "written"
+        return is_late and offset >= self._checker.next_offset(log_number)
 
     async def _die_under_load(self, broker: Broker, session: aiohttp.ClientSession) -> None:
         target = self.ledger.acknowledged + self._rng.randrange(2 * self._per_run)
@@ -136,6 +160,10 @@ class Campaign:
         with running_broker(self._folder) as broker:
             async with _session(broker) as session:
                 await self._look_back(session)
+            # A clean stop flushes what was only written, so that all can be seen.
+            broker.terminate()
+        with running_broker(self._folder) as broker:
+            async with _session(broker) as session:
                 await self._scan_on(session, checker)
             broker.terminate()
         checker.judge_all()
@@ -163,7 +191,7 @@ async def _create_topic(session: aiohttp.ClientSession, name: str, spec: dict[st
             raise UnexpectedAnswer(f"create {name}: {answer.status} {await answer.text()}")
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def _session(broker: Broker) -> AsyncIterator[aiohttp.ClientSession]:
     timeout = aiohttp.ClientTimeout(total=REQUEST_TIMEOUT_S)
     async with aiohttp.ClientSession(broker.http_url, timeout=timeout) as session:

@@ -100,7 +100,13 @@ class Ledger:
         return producer < len(self.places) and sequence < len(self.places[producer])
 
     def describe(self, place: int) -> str:
-        return f"{self.logs[place >> _OFFSET_BITS]} offset {place & _OFFSET_MASK}"
+        log_number, offset = parts_of(place)
+        return f"{self.logs[log_number]} offset {offset}"
+
+
+def parts_of(place: int) -> tuple[int, int]:
+    """The log's number and the offset."""
+    return place >> _OFFSET_BITS, place & _OFFSET_MASK
 
 
 def place_of(log_number: int, offset: int) -> int:
