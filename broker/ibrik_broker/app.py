@@ -21,6 +21,7 @@ from aiohttp import web
 from ibrik_api import __version__
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.topic import TopicSpec
+from ibrik_broker.http.admin import build_admin_plane
 from ibrik_broker.http.data import build_data_plane
 from ibrik_broker.http.server import DoorRunner
 from ibrik_broker.metadata.database import Database
@@ -197,11 +198,26 @@ class Doors:
         self._tasks = tasks
         self._collector = BrokerCollector([partial(engine_readings, core.engine), self._readings])
         limits, drain_seconds = settings.limits, settings.shutdown.drain_ms / 1_000
-        data = build_data_plane(core.engine, limits)
-        self._collector.add(data.readings)
-        self._http = DoorRunner(data.app, limits, shutdown_timeout_s=drain_seconds)
-        self._admin = DoorRunner(web.Application(), limits, shutdown_timeout_s=LAST_ANSWERS_SECONDS)
         create_topic = self._create_topic if settings.dev else None
+        data = build_data_plane(
+            core.engine,
+            core.registry,
+            limits,
+            allocate_producer_id=core.database.allocate_producer_id,
+            create_topic=create_topic,
+        )
+        admin = build_admin_plane(
+            core.engine,
+            core.registry,
+            limits,
+            is_ready=lambda: self.is_ready,
+            collector=self._collector,
+            token_file=settings.admin.token_file,
+        )
+        self._collector.add(data.readings)
+        self._collector.add(admin.counters.readings)
+        self._http = DoorRunner(data.app, limits, shutdown_timeout_s=drain_seconds)
+        self._admin = DoorRunner(admin.app, limits, shutdown_timeout_s=LAST_ANSWERS_SECONDS)
         self._tcp = TcpDoor(core.engine, limits, tasks, create_topic=create_topic)
         self._collector.add(self._tcp.readings)
 

@@ -44,7 +44,11 @@ class PublishBatch:
         self._door = door
 
     async def handle(self, request: web.Request) -> web.Response:
-        topic = self._admit(request)
+        try:
+            topic = self._admit(request)
+        except Refusal as refusal:
+            await self._door.create_on_first_use(request, refusal)
+            topic = self._admit(request)
         acks = parse_acks(request)
         is_partial = parse_flag(request, "partial")
         claim = self._door.gate.claim()
@@ -71,6 +75,12 @@ class PublishBatch:
         self._door.bodies.check_announced(request, self._door.limits.body_bytes)
         return topic
 
+    async def _publish(
+        self, topic: Topic, messages: Sequence[Message], acks: Acks
+    ) -> list[Receipt]:
+        door = self._door
+        return await door.patience.wait(door.engine.publish(topic, messages, acks))
+
     # --- raw ------------------------------------------------------------------------------------
 
     async def _publish_raw(
@@ -82,7 +92,9 @@ class PublishBatch:
         text = request.headers.get("Ibrik-Partition")
         partition = None if text is None else parse_partition(text.encode())
         body = await self._door.bodies.read(request, self._door.limits.body_bytes, claim)
-        receipts = await self._door.in_time(self._door.engine.publish_raw(topic, partition, body))
+        receipts = await self._door.patience.wait(
+            self._door.engine.publish_raw(topic, partition, body)
+        )
         return raw_answer(topic, receipts, (read_header(f).record_count for f in split(body)))
 
     # --- all or nothing ---------------------------------------------------------------------------
@@ -95,7 +107,7 @@ class PublishBatch:
         messages = refuse_invalid(decoded)
         if not messages:
             raise Refusal("invalid-request", "The batch has no messages.")
-        receipts = await self._door.publish(topic, messages, acks)
+        receipts = await self._publish(topic, messages, acks)
         return BatchResults(topic, acks).add_all(receipts).answer(is_partial=False)
 
     # --- one result a message -------------------------------------------------------------------
@@ -158,7 +170,7 @@ class PublishBatch:
         outcomes: Sequence[Receipt | Refusal] = []
         if valid:
             try:
-                outcomes = await self._door.publish(topic, valid, acks)
+                outcomes = await self._publish(topic, valid, acks)
             except Refusal as refusal:
                 if refusal.retryable:
                     raise  # the broker's state, the same for each of them
@@ -171,7 +183,7 @@ class PublishBatch:
 
     async def _publish_one(self, topic: Topic, message: Message, acks: Acks) -> Receipt | Refusal:
         try:
-            return (await self._door.publish(topic, (message,), acks))[0]
+            return (await self._publish(topic, (message,), acks))[0]
         except Refusal as refusal:
             return refusal
 

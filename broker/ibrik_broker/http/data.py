@@ -1,6 +1,6 @@
 """The data plane (`/v1`): puts handlers, operations, documents and limits together."""
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -12,8 +12,11 @@ from ibrik_broker.http.guard import RouteCounters, add_operations
 from ibrik_broker.http.messages import message_operations
 from ibrik_broker.http.openapi import build_document
 from ibrik_broker.http.operations import Operation
+from ibrik_broker.http.patience import Patience
+from ibrik_broker.http.resources import topic_operations
 from ibrik_broker.http.stream import Stream
 from ibrik_broker.partitions.engine import Engine
+from ibrik_broker.partitions.registry import Registry
 from ibrik_broker.settings import LimitSettings
 from ibrik_broker.telemetry.metrics import Reading
 
@@ -40,12 +43,23 @@ class DataPlane:
 
 
 def build_data_plane(
-    engine: Engine, limits: LimitSettings, *, heartbeat_ms: int = HEARTBEAT_MS
+    engine: Engine,
+    registry: Registry,
+    limits: LimitSettings,
+    *,
+    allocate_producer_id: Callable[[], Awaitable[int]],
+    create_topic: Callable[[str], Awaitable[None]] | None = None,
+    heartbeat_ms: int = HEARTBEAT_MS,
 ) -> DataPlane:
+    """`create_topic` makes a topic on first use (`--dev`); None refuses unknown topics."""
     gate = BodyGate(limits.in_flight_bytes)
-    door = Door(engine, limits, gate, BodyReader(limits))
+    patience = Patience(limits.request_timeout_ms)
+    door = Door(engine, limits, gate, BodyReader(limits), patience, create_topic)
     stream = Stream(door, heartbeat_ms)
-    operations = message_operations(door, stream)
+    operations = [
+        *message_operations(door, stream),
+        *topic_operations(door, registry, allocate_producer_id),
+    ]
     counters = RouteCounters()
     app = web.Application()
     add_docs(app, build_document("Ibrik", DESCRIPTION, operations))

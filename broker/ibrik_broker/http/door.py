@@ -3,8 +3,7 @@
 Made once by `data.py`; holds no rule but how a request names a topic and a partition.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from aiohttp import HttpVersion11, hdrs, web
@@ -12,9 +11,9 @@ from aiohttp import HttpVersion11, hdrs, web
 from ibrik_api.errors import Refusal
 from ibrik_api.names import check_name
 from ibrik_broker.http.bodies import BodyGate, BodyReader
+from ibrik_broker.http.patience import Patience
 from ibrik_broker.http.problems import refuse
 from ibrik_broker.partitions.engine import Engine
-from ibrik_broker.partitions.messages import Acks, Message, Receipt
 from ibrik_broker.partitions.partition import Partition
 from ibrik_broker.partitions.topic import Topic
 from ibrik_broker.settings import LimitSettings
@@ -26,6 +25,9 @@ class Door:
     limits: LimitSettings
     gate: BodyGate
     bodies: BodyReader
+    patience: Patience
+    create_topic: Callable[[str], Awaitable[None]] | None = None
+    """Makes a topic on first use (`--dev`); None refuses unknown topics."""
 
     def topic(self, request: web.Request) -> Topic:
         """The topic in the path. Raises Refusal `invalid-name` or `unknown-topic`."""
@@ -44,21 +46,12 @@ class Door:
             raise refusal
         return topic
 
-    async def publish(self, topic: Topic, messages: Sequence[Message], acks: Acks) -> list[Receipt]:
-        """Publish, and give up waiting for the answer at the broker's limit."""
-        return await self.in_time(self.engine.publish(topic, messages, acks))
-
-    async def in_time(self, receipts: Awaitable[list[Receipt]]) -> list[Receipt]:
-        """Wait for receipts at most the broker's limit. What was accepted may still be appended."""
-        try:
-            async with asyncio.timeout(self.limits.request_timeout_ms / 1000):
-                return await receipts
-        except TimeoutError as error:
-            raise Refusal(
-                "not-ready",
-                f"The log did not answer within {self.limits.request_timeout_ms} ms. The messages"
-                " may still be appended: repeating them with the same ids is safe.",
-            ) from error
+    async def create_on_first_use(self, request: web.Request, refusal: Refusal) -> Topic:
+        """What follows a refusal to publish to a topic: with `--dev` the topic is made."""
+        if self.create_topic is None or refusal.code != "unknown-topic":
+            raise refusal
+        await self.create_topic(request.match_info["topic"])
+        return self.topic_to_publish(request)
 
     def partition(self, request: web.Request) -> tuple[Topic, Partition]:
         topic = self.topic(request)
@@ -73,7 +66,7 @@ class Door:
         """Answer an Expect header: a refusal while the client still holds its body, or go on."""
         try:
             _check_expectation(request)
-            admit(request)
+            await self._admit(request, admit)
         except Refusal as refusal:
             response = refuse(refusal)
             response.force_close()  # whether the body still comes is the client's choice
@@ -82,6 +75,13 @@ class Door:
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             request.writer.output_size = 0  # what follows is still the first answer
         return None
+
+    async def _admit(self, request: web.Request, admit: Callable[[web.Request], object]) -> None:
+        try:
+            admit(request)
+        except Refusal as refusal:
+            await self.create_on_first_use(request, refusal)
+            admit(request)
 
 
 def _check_expectation(request: web.Request) -> None:

@@ -27,6 +27,8 @@ def refuse(refusal: Refusal) -> web.Response:
     if refusal.retry_after_ms is not None:
         # Retry-After counts whole seconds; rounding down would invite the client too early.
         response.headers["Retry-After"] = str(math.ceil(refusal.retry_after_ms / 1000))
+    if refusal.status == 401:
+        response.headers["WWW-Authenticate"] = "Bearer"
     return response
 
 

@@ -14,7 +14,6 @@ from aiohttp import web
 from ibrik_api.errors import Refusal
 from ibrik_api.names import message_id
 from ibrik_api.timestamps import format_timestamp
-from ibrik_broker.http.bodies import Claim
 from ibrik_broker.http.cloudevents import binary_attributes, parse_event, record_headers
 from ibrik_broker.http.door import Door
 from ibrik_broker.http.operations import CLOUDEVENT, JSON
@@ -26,6 +25,7 @@ MAX_ID_BYTES = 1024
 _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _META_NAME = re.compile(rb"[a-z0-9][a-z0-9._-]{0,63}")
 _RESERVED_META = (b"ce_", b"ibrik-", b"content-type", b"traceparent")
+_STRUCTURED = CLOUDEVENT.encode()
 _SINGLE = frozenset(
     (b"content-type", b"ibrik-key", b"ibrik-partition", b"idempotency-key", b"traceparent")
 )
@@ -39,6 +39,7 @@ class Head(NamedTuple):
     identity: bytes | None
     headers: list[tuple[str, bytes | None]]
     attributes: dict[str, bytes]
+    is_structured: bool
 
 
 class Publish:
@@ -47,12 +48,18 @@ class Publish:
 
     async def handle(self, request: web.Request) -> web.Response:
         door = self._door
-        topic = self._admit(request)
+        try:
+            topic = door.topic_to_publish(request)
+        except Refusal as refusal:
+            topic = await door.create_on_first_use(request, refusal)
         acks = parse_acks(request)
+        head = parse_head(request.raw_headers)
+        limit_bytes = self._limit(request, topic, head)
         claim = door.gate.claim()
         try:
-            message = await self._read(request, topic, claim)
-            receipts = await door.publish(topic, (message,), acks)
+            body = await door.bodies.read(request, limit_bytes, claim)
+            message = _structured(head, body) if head.is_structured else _plain(head, body)
+            receipts = await door.patience.wait(door.engine.publish(topic, (message,), acks))
         finally:
             claim.release()
         return answer(topic, message, receipts[0])
@@ -61,30 +68,29 @@ class Publish:
         """`Expect: 100-continue`: refuse now, or ask for the body."""
         return await self._door.expect(request, self._admit)
 
-    def _admit(self, request: web.Request) -> Topic:
+    def _admit(self, request: web.Request) -> None:
         """All that can be refused without the body."""
         topic = self._door.topic_to_publish(request)
+        parse_acks(request)
+        self._limit(request, topic, parse_head(request.raw_headers))
+
+    def _limit(self, request: web.Request, topic: Topic, head: Head) -> int:
+        """The most bytes that the body may have. A structured event is larger than its message."""
+        if head.is_structured:
+            return self._door.limits.body_bytes
         limit_bytes = topic.spec.max_message_bytes
-        if (request.content_length or 0) > limit_bytes and request.content_type != CLOUDEVENT:
+        if (request.content_length or 0) > limit_bytes:
             raise Refusal(
                 "message-too-large",
                 f"{topic.name} takes messages of at most {limit_bytes} bytes; this one has"
                 f" {request.content_length}.",
                 limit_bytes=limit_bytes,
             )
-        return topic
-
-    async def _read(self, request: web.Request, topic: Topic, claim: Claim) -> Message:
-        head = parse_head(request.raw_headers)
-        if request.content_type == CLOUDEVENT:
-            body = await self._door.bodies.read(request, self._door.limits.body_bytes, claim)
-            return _structured(head, body)
-        body = await self._door.bodies.read(request, topic.spec.max_message_bytes, claim)
-        return Message(Record(head.key, body, head.headers), *_routing(head))
+        return limit_bytes
 
 
 def parse_acks(request: web.Request) -> Acks:
-    if not request.rel_url.raw_query_string:
+    if "?" not in request.raw_path:
         return Acks.DURABLE
     text = request.rel_url.query.get("acks", "durable")
     if text not in ("durable", "none"):
@@ -125,6 +131,7 @@ def parse_head(raw_headers: tuple[tuple[bytes, bytes], ...]) -> Head:
         found.get(b"idempotency-key"),
         headers,
         attributes,
+        found.get(b"content-type", b"").lower().startswith(_STRUCTURED),
     )
 
 
@@ -176,10 +183,12 @@ def parse_partition(text: bytes) -> int:
     return int(text)
 
 
-def _routing(head: Head) -> tuple[int | None, bytes | None, bytes | None]:
-    """Partition, deduplication identity and its source."""
-    attributes = head.attributes
-    return head.partition, head.identity or attributes.get("id"), attributes.get("source")
+def _plain(head: Head, body: bytes) -> Message:
+    record = Record(head.key, body, head.headers)
+    if not head.attributes:
+        return Message(record, head.partition, head.identity)
+    identity = head.identity or head.attributes["id"]
+    return Message(record, head.partition, identity, head.attributes["source"])
 
 
 def _structured(head: Head, body: bytes) -> Message:
