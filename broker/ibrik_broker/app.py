@@ -20,7 +20,6 @@ from aiohttp import web
 
 from ibrik_api import __version__
 from ibrik_api.errors import Refusal
-from ibrik_api.resources.topic import TopicSpec
 from ibrik_broker.http.admin import build_admin_plane
 from ibrik_broker.http.data import build_data_plane
 from ibrik_broker.http.server import DoorRunner
@@ -164,6 +163,7 @@ class Core:
             EngineConfig(
                 flush=FlushMode(settings.log.flush),
                 min_free_bytes=settings.log.min_free_bytes,
+                segment_bytes_max=settings.log.segment_bytes,
                 tail_cache_bytes=settings.cache.tail_bytes,
             ),
             clock_ms=clock_ms,
@@ -198,7 +198,7 @@ class Doors:
         self._tasks = tasks
         self._collector = BrokerCollector([partial(engine_readings, core.engine), self._readings])
         limits, drain_seconds = settings.limits, settings.shutdown.drain_ms / 1_000
-        create_topic = self._create_topic if settings.dev else None
+        create_topic = core.registry.ensure_topic if settings.dev else None
         data = build_data_plane(
             core.engine,
             core.registry,
@@ -243,9 +243,6 @@ class Doors:
             closing.create_task(self._http.cleanup())
             closing.create_task(self._tcp.drain(seconds))
         await self._admin.cleanup()
-
-    async def _create_topic(self, name: str) -> None:
-        await self._core.registry.create_topic(name, TopicSpec())
 
     def _readings(self) -> Iterator[Reading]:
         yield Reading(READY, (), int(self.is_ready))

@@ -5,10 +5,13 @@ import os
 import signal
 import socket
 import subprocess
+import urllib.request
 from pathlib import Path
 
 import pytest
 from tests.support.broker import COMMAND, FREE_PORTS, START_TIMEOUT_S, running_broker
+
+from ibrik_broker.telemetry.metrics import METRICS
 
 pytestmark = pytest.mark.slow
 
@@ -166,3 +169,27 @@ def test_a_signal_right_after_the_banner_ends_it_in_order(
     with running_broker(tmp_path) as broker:
         broker.process.send_signal(number)
         assert broker.process.wait(START_TIMEOUT_S) == 0
+
+
+def test_every_declared_metric_is_exposed(tmp_path: Path) -> None:
+    with running_broker(tmp_path, IBRIK_DEV="true") as broker:
+        exchange(broker.tcp_address, b"PUB orders 1\r\nxFETCH orders 0\r\nFETCH orders 9\r\n")
+        with urllib.request.urlopen(f"{broker.admin_url}/readyz") as answer:
+            assert answer.status == 200
+        with urllib.request.urlopen(f"{broker.admin_url}/metrics") as answer:
+            families = {
+                line.split()[2]
+                for line in answer.read().decode().splitlines()
+                if line.startswith("# TYPE")
+            }
+        declared = {spec.name for spec in METRICS}
+    assert families == declared
+
+
+def test_a_segment_rolls_at_the_size_that_the_setting_allows(tmp_path: Path) -> None:
+    with running_broker(tmp_path, IBRIK_DEV="true", IBRIK_LOG__SEGMENT_BYTES="64Ki") as broker:
+        message = b"PUB orders 30000\r\n" + b"x" * 30_000
+        for _ in range(10):
+            exchange(broker.tcp_address, message)
+        segments = list(broker.data.glob("topics/*/0/*.log"))
+        assert len(segments) >= 4

@@ -147,7 +147,7 @@ def test_a_wrong_value_names_the_setting_and_the_value(monkeypatch: pytest.Monke
     monkeypatch.setenv("IBRIK_LOG__SEGMENT_BYTES", "1")
     assert refusal() == (
         "log.segment_bytes (IBRIK_LOG__SEGMENT_BYTES): "
-        "Input should be greater than or equal to 1024, not '1'"
+        "Input should be greater than or equal to 16384, not '1'"
     )
 
 

@@ -23,6 +23,7 @@ from ibrik_broker.partitions.partition import Partition
 from ibrik_broker.partitions.publish import PublishRequest
 from ibrik_broker.partitions.raw import RawPublishRequest
 from ibrik_broker.partitions.refusals import shutting_down, topic_closed
+from ibrik_broker.partitions.settings import SEGMENT_BYTES_MAX
 from ibrik_broker.partitions.tail import TailCache
 from ibrik_broker.partitions.topic import Topic
 from ibrik_broker.partitions.writer import LogWriter
@@ -38,6 +39,8 @@ T = TypeVar("T")
 class EngineConfig:
     flush: FlushMode = FlushMode.AUTO
     min_free_bytes: int = 256 * 1024 * 1024
+    segment_bytes_max: int = SEGMENT_BYTES_MAX
+    """A segment rolls at the smaller of this and its topic's own size."""
     tail_cache_bytes: int = 64 * 1024 * 1024
     maintenance_seconds: float = 1.0
     reader_threads: int = 4
@@ -61,6 +64,7 @@ class Engine:
         self._disk = disk
         self._volume = volume
         self._clock_ms = clock_ms
+        self._config = config
         self._has_failed = False
         self._on_failure = on_failure
         self._loop = asyncio.get_running_loop()
@@ -134,7 +138,7 @@ class Engine:
 
     async def open_topic(self, topic_id: str, name: str, spec: TopicSpec) -> Topic:
         """Open (and recover) every partition of a topic whose folders exist; serve it."""
-        topic = Topic(topic_id, name, spec)
+        topic = Topic(topic_id, name, spec, segment_bytes_max=self._config.segment_bytes_max)
         for index in range(spec.partitions):
             topic.partitions.append(await self._open_partition(topic, index))
         logs = [partition.log for partition in topic.partitions]

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
-from ibrik_log.log import LogConfig
-
 from ibrik_api.resources.topic import TopicSpec, WhenFull
 from ibrik_broker.partitions.messages import Durability
+from ibrik_log.log import LogConfig
+
+SEGMENT_BYTES_MAX = 2**31 - 1
+"""The format's own bound: positions in an index have 31 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,7 @@ class TopicSettings:
     log: LogConfig
 
 
-def topic_settings(spec: TopicSpec) -> TopicSettings:
+def topic_settings(spec: TopicSpec, segment_bytes_max: int) -> TopicSettings:
     return TopicSettings(
         durability=Durability(spec.durability),
         max_message_bytes=spec.max_message_bytes,
@@ -28,7 +30,7 @@ def topic_settings(spec: TopicSpec) -> TopicSettings:
         when_full=spec.buffer.when_full,
         deduplication_window_ms=spec.deduplication_window_ms,
         log=LogConfig(
-            segment_bytes=spec.segment.size_bytes,
+            segment_bytes=min(spec.segment.size_bytes, segment_bytes_max),
             segment_ms=spec.segment.time_ms,
             retention_ms=spec.retention.time_ms,
             retention_bytes=spec.retention.size_bytes,

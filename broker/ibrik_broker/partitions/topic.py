@@ -7,17 +7,25 @@ from ibrik_api.resources.topic import TopicSpec
 from ibrik_broker.partitions.deduplication import DeduplicationWindow
 from ibrik_broker.partitions.partition import Partition, wait_for_any
 from ibrik_broker.partitions.partitioner import PartitionChooser
-from ibrik_broker.partitions.settings import TopicSettings, topic_settings
+from ibrik_broker.partitions.settings import SEGMENT_BYTES_MAX, TopicSettings, topic_settings
 
 
 class Topic:
     """What the doors hold after they looked a name up."""
 
-    def __init__(self, topic_id: str, name: str, spec: TopicSpec) -> None:
+    def __init__(
+        self,
+        topic_id: str,
+        name: str,
+        spec: TopicSpec,
+        *,
+        segment_bytes_max: int = SEGMENT_BYTES_MAX,
+    ) -> None:
         self.id = topic_id
         self.name = name
         self.spec = spec
-        self.settings: TopicSettings = topic_settings(spec)
+        self._segment_bytes_max = segment_bytes_max
+        self.settings: TopicSettings = topic_settings(spec, self._segment_bytes_max)
         self.partitions: list[Partition] = []
         self.window = DeduplicationWindow(self.settings.deduplication_window_ms)
         self.duplicate_count = 0
@@ -38,7 +46,7 @@ class Topic:
     def apply_spec(self, spec: TopicSpec) -> None:
         """Take new settings over; added partitions are opened by the engine beforehand."""
         self.spec = spec
-        self.settings = topic_settings(spec)
+        self.settings = topic_settings(spec, self._segment_bytes_max)
         self.window.window_ms = self.settings.deduplication_window_ms
         self._chooser = PartitionChooser(spec.partitioner, spec.partitions)
         for partition in self.partitions:

@@ -68,7 +68,7 @@ class AdminSettings(Listener):
 
 
 class LogSettings(Group):
-    segment_bytes: Annotated[Bytes, Field(ge=1024, le=2**31 - 1)] = 2**31 - 1
+    segment_bytes: Annotated[Bytes, Field(ge=16 * 1024, le=2**31 - 1)] = 2**31 - 1
     """Upper bound in bytes for the segments of every topic: a segment rolls at the smaller of this
     and the topic's `segment.bytes`. The default is the format's own bound: positions
     in an index have 31 bits."""
@@ -80,12 +80,6 @@ class LogSettings(Group):
     flush: Literal["auto", "fdatasync", "pool", "syncfs"] = "auto"
     """How a group is flushed. `auto` looks at the start: up to 4 dirty files in parallel by
     fdatasync; more by one syncfs when the data folder is its own mount, else by a pool of 16."""
-
-    written_flush_ms: Duration = 1_000
-    """Time in which records of `durability: written` are flushed after they were written."""
-
-    retention_interval_ms: Duration = 30_000
-    """Time between two looks at which sealed segments retention may delete."""
 
 
 class MetadataSettings(Group):

@@ -95,13 +95,6 @@ DROPPED_RECORDS = MetricSpec(
     "Records published with acks=none that a full buffer dropped.",
     _PARTITION,
 )
-REFUSED_PUBLISHES = MetricSpec(
-    "ibrik_refused_publishes_total",
-    "counter",
-    "requests",
-    "Publish requests that were refused, by error code.",
-    ("code",),
-)
 LOG_START_OFFSET = MetricSpec(
     "ibrik_log_start_offset", "gauge", "offset", "First offset that can be read.", _PARTITION
 )
