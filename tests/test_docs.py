@@ -1,21 +1,26 @@
 """The documentation is held to the code: names have sections, links lead on, commands work."""
 
+import json
 import re
 import shutil
 import subprocess
 import sys
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import typer
+import yaml
 from tests.support.broker import running_broker
 from tests.support.transcripts import Block, Reader, is_as_shown, runnable_blocks, steps
 from typer.core import TyperCommand, TyperGroup
 
 from ibrik_api.errors import CODES
-from ibrik_broker.settings.source import known_names
+from ibrik_api.resources.topic import Topic
+from ibrik_api.resources.topic_rules import check_spec
+from ibrik_broker.settings.source import known_names, load_settings
 from ibrik_broker.telemetry.metrics import METRICS
 from ibrik_cli.main import app
 
@@ -159,6 +164,27 @@ def test_a_transcript_is_commands_with_what_they_print() -> None:
 def test_the_pages_for_newcomers_are_run() -> None:
     run = {name_of(page) for page in RUNNABLE}
     assert {"README.md", "docs/guides/first-topic.md", "docs/guides/tcp.md"} <= run
+
+
+@pytest.mark.parametrize("file", sorted(ROOT.glob("examples/*/config.*")), ids=name_of)
+def test_the_settings_of_an_example_are_taken(file: Path) -> None:
+    assert load_settings({"config": str(file)}).config == file
+
+
+@pytest.mark.parametrize("file", sorted(ROOT.glob("examples/*/topic.yaml")), ids=name_of)
+def test_the_topic_of_an_example_is_served(file: Path) -> None:
+    topic = Topic.parse(yaml.safe_load(file.read_text(encoding="utf-8")))
+    check_spec(topic.spec)
+
+
+@pytest.mark.slow
+def test_both_doors_serve_the_documents_that_are_committed(tmp_path: Path) -> None:
+    with running_broker(tmp_path) as broker:
+        for url, name in ((broker.http_url, "openapi"), (broker.admin_url, "openapi-admin")):
+            with urllib.request.urlopen(f"{url}/openapi.json") as answer:
+                served = json.load(answer)
+            committed = (DOCS / f"reference/{name}.json").read_text(encoding="utf-8")
+            assert served == json.loads(committed)
 
 
 @pytest.mark.slow

@@ -1,18 +1,18 @@
 """The OpenAPI documents of both HTTP doors, as the doors serve them at `/openapi.json`.
 
-The doors are put together without an engine: nothing is called, only described.
+The doors are put together without anything behind them: nothing is called, only described.
 """
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-from ibrik_broker.http.data import DESCRIPTION, build_data_plane
+from ibrik_broker.http import admin, data
 from ibrik_broker.http.openapi import build_document
 from ibrik_broker.settings import LimitSettings
+from ibrik_broker.telemetry.metrics import BrokerCollector
 
-if TYPE_CHECKING:
-    from ibrik_broker.partitions.engine import Engine
+NOTHING: Any = None
 
 
 def pages() -> dict[str, str]:
@@ -20,10 +20,18 @@ def pages() -> dict[str, str]:
 
 
 async def _pages() -> dict[str, str]:
-    data = build_data_plane(cast("Engine", None), LimitSettings())
-    return {
-        "reference/openapi.json": _text(build_document("Ibrik", DESCRIPTION, data.operations)),
+    limits = LimitSettings()
+    public = data.build_data_plane(NOTHING, NOTHING, limits, allocate_producer_id=NOTHING)
+    private = admin.build_admin_plane(
+        NOTHING, NOTHING, limits, is_ready=bool, collector=BrokerCollector()
+    )
+    documents = {
+        "openapi": build_document("Ibrik", data.DESCRIPTION, public.operations),
+        "openapi-admin": build_document(
+            "Ibrik administration", admin.DESCRIPTION, private.operations
+        ),
     }
+    return {f"reference/{name}.json": _text(content) for name, content in documents.items()}
 
 
 def _text(document: dict[str, Any]) -> str:
