@@ -26,9 +26,7 @@ def main() -> int:
     with Progress("lives on the simulated disk", arguments.simulations) as progress:
         simulation = simulated.run_many(arguments.seed, arguments.simulations, progress.show)
     folder = Path(tempfile.mkdtemp(prefix="ibrik-crash-"))
-    # A third more than asked for on average, so that chance does not miss the minimum.
-    per_run = arguments.minimum_acknowledged * 4 // (3 * arguments.runs) + 1
-    campaign = Campaign(folder, arguments.seed, per_run)
+    campaign = Campaign(folder, arguments.seed, arguments.runs, arguments.minimum_acknowledged)
     try:
         findings = _run_campaign(campaign, arguments.runs)
     except (ExceptionGroup, UnexpectedAnswer, AssertionError, TimeoutError):
@@ -62,7 +60,7 @@ def _run_campaign(campaign: Campaign, runs: int) -> Findings:
     with Progress("kills", runs) as progress:
         return asyncio.run(
             campaign.run(
-                runs, lambda run: progress.show(run, f"{campaign.ledger.acknowledged:,} acked")
+                lambda run: progress.show(run, f"{campaign.ledger.acknowledged:,} acknowledged")
             )
         )
 

@@ -40,12 +40,16 @@ RETRIED_DEATH_MS = 40
 
 
 class Campaign:
-    def __init__(self, folder: Path, seed: int, acknowledgements_per_run: int) -> None:
+    def __init__(self, folder: Path, seed: int, runs: int, minimum_acknowledged: int) -> None:
         self.ledger = Ledger()
         self.kills = 0
         self._folder = folder
         self._rng = random.Random(seed)
-        self._per_run = acknowledgements_per_run
+        self._runs = runs
+        self._minimum_acknowledged = minimum_acknowledged
+        # What a life under load publishes on average: with those that die early, a little more than
+        # is asked for in all.
+        self._per_life = minimum_acknowledged * 3 // (2 * runs) + 1
         self._checker = Checker(self.ledger)
         self._logs = [
             LogName(topic, partition)
@@ -67,10 +71,12 @@ class Campaign:
     def findings(self) -> Findings:
         return self._checker.findings
 
-    async def run(self, runs: int, on_run: Callable[[int], None]) -> Findings:
-        """All runs; ends at the first finding, whose evidence lies in the folder."""
+    async def run(self, on_run: Callable[[int], None]) -> Findings:
+        """All runs, and more if too little was acknowledged; ends at the first finding."""
         await self._prepare()
-        for run in range(runs):
+        while self.kills < self._runs or (
+            self.ledger.acknowledged < self._minimum_acknowledged and self.kills < 2 * self._runs
+        ):
             death = self._rng.randrange(EARLY_DEATH_IN)
             if death == 0:
                 await self._die_early()
@@ -79,7 +85,7 @@ class Campaign:
             elif not await self._live_and_die():
                 return self.findings
             self.kills += 1
-            on_run(run + 1)
+            on_run(self.kills)
         return await self._check_all()
 
     async def _prepare(self) -> None:
@@ -135,7 +141,7 @@ class Campaign:
         return is_late and offset >= self._checker.next_offset(log_number)
 
     async def _die_under_load(self, broker: Broker, session: aiohttp.ClientSession) -> None:
-        target = self.ledger.acknowledged + self._rng.randrange(2 * self._per_run)
+        target = self.ledger.acknowledged + self._rng.randrange(2 * self._per_life)
         reached = asyncio.Event()
 
         def on_progress() -> None:

@@ -61,7 +61,7 @@ async def publish_all(folder: Path, seed: int) -> list[Published]:
                     await _create_topic(session)
                 published += await _publish_raw(session, list(shapes(rng)), life)
                 published += await _publish_json(session)
-                published += await _publish_cloudevents(session)
+                published += await _publish_cloudevents(session, life)
                 published += _publish_tcp(broker)
             if life == LIVES - 1:
                 broker.terminate()
@@ -106,12 +106,12 @@ async def _publish_json(session: aiohttp.ClientSession) -> list[Published]:
     return [Published(b"json", value, None), Published(None, binary, None)]
 
 
-async def _publish_cloudevents(session: aiohttp.ClientSession) -> list[Published]:
+async def _publish_cloudevents(session: aiohttp.ClientSession, life: int) -> list[Published]:
     value = b"<order/>"
     path = f"/v1/topics/{TOPIC}/messages"
     binary = {
         "ce-specversion": "1.0",
-        "ce-id": "a-1",
+        "ce-id": f"binary-{life}",
         "ce-source": "/shop",
         "ce-type": "order.placed",
         "Ibrik-Key": "%C3%BC",
@@ -119,7 +119,7 @@ async def _publish_cloudevents(session: aiohttp.ClientSession) -> list[Published
     await _post(session, path, value, "application/xml", binary)
     event = {
         "specversion": "1.0",
-        "id": "a-2",
+        "id": f"structured-{life}",
         "source": "/shop",
         "type": "order.placed",
         "datacontenttype": "text/plain",
