@@ -1,27 +1,21 @@
-"""What names look like: topics, namespaces, resource names, ids, header names.
+"""What names look like: topics, namespaces, resources, ids of messages.
 
 Patterns are plain regular expressions, valid in JSON Schema, RE2 and Python alike, so that the
 broker, the API server and a client refuse the same names. No I/O, no state.
 """
 
 import re
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import AfterValidator, WithJsonSchema
 
 from ibrik_api.errors import Refusal
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 API_VERSION = "ibrik.dev/v1beta1"
-HEADER_PREFIX = "Ibrik-"
 MAX_NAME_LENGTH = 253
 MAX_NAMESPACE_LENGTH = 63
 NAME_PATTERN = r"^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$"
 NAMESPACE_PATTERN = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
-UUID_PATTERN = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 
 _NAME = re.compile(NAME_PATTERN.removesuffix("$"))
 
@@ -36,11 +30,6 @@ def check_name(text: str, *, what: str = "topic") -> str:
     if is_name(text):
         return text
     raise Refusal("invalid-name", f"{_shown(text)} is no {what} name: {_fault(text)}.")
-
-
-def nearest_name(wanted: str, known: "Iterable[str]") -> str | None:
-    """The known name that a typing error most likely meant, or None."""
-    return next(iter(get_close_matches(wanted, known, n=1, cutoff=0.6)), None)
 
 
 def _checked_name(text: str) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibrik_api.errors import Refusal
-from ibrik_api.names import NAME_PATTERN, check_name, is_name, message_id, nearest_name
+from ibrik_api.names import NAME_PATTERN, check_name, is_name, message_id
 
 
 @pytest.mark.parametrize("name", ["a", "7", "orders", "a.b_c-d", "a" * 253, "a..b"])
@@ -46,11 +46,6 @@ def test_the_pattern_of_the_schema_and_the_check_agree(text: str) -> None:
 @given(st.from_regex(re.compile(r"\A[a-z0-9]([a-z0-9._-]{0,20}[a-z0-9])?\Z")))
 def test_every_text_of_the_pattern_is_a_name(text: str) -> None:
     assert is_name(text)
-
-
-def test_a_typing_error_finds_the_name_that_was_meant() -> None:
-    assert nearest_name("ordres", ["flights", "orders"]) == "orders"
-    assert nearest_name("zzz", ["flights", "orders"]) is None
 
 
 def test_the_id_of_a_message_is_computed() -> None:

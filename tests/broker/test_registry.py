@@ -84,6 +84,13 @@ async def test_a_topic_that_cannot_be_served_is_refused_and_leaves_nothing(
     assert parts.volume.topics() == []
 
 
+async def test_first_use_makes_a_topic_and_later_use_leaves_it_alone(parts: Parts) -> None:
+    await parts.registry.ensure_topic("orders")
+    await parts.registry.put_topic("orders", spec(partitions=2))
+    await parts.registry.ensure_topic("orders")
+    assert parts.registry.describe("orders").metadata.generation == 2
+
+
 async def test_a_put_creates_then_changes_then_does_nothing(parts: Parts) -> None:
     first, is_new = await parts.registry.put_topic("orders", spec())
     assert is_new

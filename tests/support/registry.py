@@ -17,7 +17,7 @@ from ibrik_broker.partitions.engine import Engine, EngineConfig
 from ibrik_broker.partitions.messages import Message
 from ibrik_broker.partitions.registry import Registry
 from ibrik_log.errors import StorageFailed
-from ibrik_log.files import RealDisk
+from ibrik_log.files import Disk, RealDisk
 from ibrik_log.record import Record
 from ibrik_log.volume import Volume
 
@@ -28,6 +28,7 @@ TOPIC_ID = "00000000-0000-4000-8000-000000000001"
 @dataclass
 class Parts:
     volume: Volume
+    database: Database
     engine: Engine
     rows: TopicRows
     registry: Registry
@@ -42,11 +43,14 @@ class Parts:
 
 
 @asynccontextmanager
-async def open_parts(folder: Path, *, load: bool = True) -> AsyncIterator[Parts]:
-    volume = Volume.open(RealDisk(), folder)
+async def open_parts(
+    folder: Path, *, load: bool = True, disk: Disk | None = None
+) -> AsyncIterator[Parts]:
+    disk = disk or RealDisk()
+    volume = Volume.open(disk, folder)
     database = await Database.open(f"sqlite:///{folder}/metadata.db", volume.cluster_id)
     engine = Engine(
-        RealDisk(),
+        disk,
         volume,
         EngineConfig(min_free_bytes=0),
         clock_ms=lambda: NOW_MS,
@@ -58,7 +62,7 @@ async def open_parts(folder: Path, *, load: bool = True) -> AsyncIterator[Parts]
     try:
         if load:
             await registry.load()
-        yield Parts(volume, engine, rows, registry)
+        yield Parts(volume, database, engine, rows, registry)
     finally:
         await engine.close()
         await database.close()

@@ -3,11 +3,13 @@
 Repositories (`topics.py`) take a `Database` and run each change as one transaction.
 """
 
+import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from typing import Any, Self
 
-from sqlalchemy import URL, event, make_url, text
+from sqlalchemy import URL, event, make_url
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -34,7 +36,10 @@ class Database:
 
         Raises Refusal: `newer-database`, `database-of-another-cluster`, `metadata-unavailable`.
         """
-        database = cls(_create_engine(parse_url(url)))
+        parsed = parse_url(url)
+        if parsed.get_backend_name() == "sqlite":
+            await asyncio.to_thread(_try_file, parsed.database or ":memory:")
+        database = cls(_create_engine(parsed))
         try:
             async with database.transaction() as connection:
                 await connection.run_sync(prepare, cluster_id)
@@ -62,14 +67,6 @@ class Database:
                 f"The metadata database does not answer ({cause}). Check metadata.url and that the "
                 "database runs, then try again.",
             ) from error
-
-    async def is_available(self) -> bool:
-        try:
-            async with self.transaction() as connection:
-                await connection.execute(text("SELECT 1"))
-        except Refusal:
-            return False
-        return True
 
     async def allocate_producer_id(self) -> int:
         """An id that is never given out again; durable before it is returned."""
@@ -109,6 +106,22 @@ def parse_url(text_url: str) -> URL:
     return url.set(drivername=driver)
 
 
+def _try_file(path: str) -> None:
+    """Whether SQLite can open the file, before there is a pool.
+
+    aiosqlite leaves a thread behind when it cannot, which then speaks to a loop that is gone.
+    """
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA schema_version")
+    except sqlite3.Error as error:
+        raise Refusal(
+            "metadata-unavailable",
+            f"SQLite cannot use {path} as metadata database ({error}). Check that its folder exists"
+            " and may be written, and that the file is a database.",
+        ) from error
+
+
 def _create_engine(url: URL) -> AsyncEngine:
     if url.get_backend_name() == "sqlite":
         engine = create_async_engine(
@@ -130,12 +143,17 @@ def _set_pragmas(connection: Any, _record: Any) -> None:
     # Without this Python's driver begins transactions late and never for DDL, and a kill in the
     # middle of a migration would leave half of it; `_begin` begins them in the open.
     connection.isolation_level = None
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode = WAL")
-    # FULL: a commit is flushed, so a topic that was answered with 201 outlives a power cut.
-    cursor.execute("PRAGMA synchronous = FULL")
-    cursor.execute("PRAGMA foreign_keys = ON")
-    cursor.close()
+    try:
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode = WAL")
+        # FULL: a commit is flushed, so a topic that was answered with 201 outlives a power cut.
+        cursor.execute("PRAGMA synchronous = FULL")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.close()
+    except BaseException:
+        # The pool does not know of it yet, so no one else would end its thread.
+        connection.close()
+        raise
 
 
 def _begin(connection: Any) -> None:

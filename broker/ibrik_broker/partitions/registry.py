@@ -89,6 +89,12 @@ class Registry:
         async with self._lock:
             return await self._put(name, spec, if_match=None, may_update=False)
 
+    async def ensure_topic(self, name: str) -> None:
+        """Make a topic with default settings unless it is served: creation on first use."""
+        async with self._lock:
+            if self.served(name) is None:
+                await self._put(name, TopicSpec(), if_match=None, may_update=False)
+
     async def put_topic(
         self, name: str, spec: TopicSpec, *, if_match: int | None = None
     ) -> tuple[TopicResource, bool]:
@@ -321,7 +327,7 @@ class Registry:
         """A folder without a row keeps its name: a new topic beside it would hide its data."""
         refusal = self.engine.absent.get(name)
         if refusal is not None:
-            raise refusal
+            raise refusal.with_traceback(None)
 
     def _refuse_managed(self, row: TopicRow) -> None:
         if row.origin is Origin.RESOURCE:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 from tests.broker.metadata.conftest import CLUSTER
+from tests.support.postgres import Postgres
 
 from ibrik_api.errors import Refusal
 from ibrik_broker.metadata.database import Database
@@ -83,8 +84,28 @@ async def test_a_failed_transaction_leaves_nothing(database: Database) -> None:
     assert count == 0
 
 
-async def test_an_open_database_says_that_it_is_available(database: Database) -> None:
-    assert await database.is_available()
+@pytest.fixture
+def postgres_url(postgres: Postgres) -> str:
+    return postgres.new_database()
+
+
+@pytest.mark.slow
+async def test_a_connection_that_the_server_ended_is_replaced(postgres_url: str) -> None:
+    database = await Database.open(postgres_url, CLUSTER)
+    assert await database.allocate_producer_id() == 0
+    with pytest.raises(Refusal) as refused:
+        await execute(database, "SELECT pg_terminate_backend(pg_backend_pid())")
+    assert refused.value.code == "metadata-unavailable"
+    assert await database.allocate_producer_id() == 1
+    await database.close()
+
+
+@pytest.mark.slow
+async def test_a_database_that_does_not_exist_is_refused_by_name(postgres_url: str) -> None:
+    url = postgres_url.replace("/test_", "/missing_")
+    with pytest.raises(Refusal, match=r'database "missing_\d+" does not exist') as refused:
+        await Database.open(url, CLUSTER)
+    assert refused.value.code == "metadata-unavailable"
 
 
 @pytest.mark.parametrize("url", ["", "redis://x", "no url", "mysql://user:secret@host/db"])
