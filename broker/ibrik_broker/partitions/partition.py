@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from ibrik_log.log import Log
-
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.topic import WhenFull
 from ibrik_broker.partitions.messages import Append, Durability, Outcome, refused
@@ -23,6 +21,7 @@ from ibrik_broker.partitions.settings import TopicSettings
 from ibrik_broker.partitions.state import BufferState
 from ibrik_broker.partitions.tail import Tail, TailCache
 from ibrik_log.errors import OffsetOutOfRange
+from ibrik_log.log import Log
 
 if TYPE_CHECKING:
     from ibrik_broker.partitions.writer import LogWriter

@@ -10,7 +10,6 @@ from typing import TypeVar
 
 import msgspec
 from crc32c import crc32c
-from ibrik_log.log import Log
 
 from ibrik_broker.partitions.deduplication import (
     CE_ID_HEADER,
@@ -24,6 +23,7 @@ from ibrik_broker.partitions.sequences import ProducerSequences
 from ibrik_log import batch
 from ibrik_log.errors import LogError
 from ibrik_log.files import Disk, read_file, replace_file
+from ibrik_log.log import Log
 
 SEQUENCES_FILE = "producers.snapshot"
 WINDOW_FILE = "deduplication.snapshot"

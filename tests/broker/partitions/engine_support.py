@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ibrik_log.volume import Volume
-
 from ibrik_api.resources.topic import TopicSpec
 from ibrik_broker.partitions.engine import Engine, EngineConfig
 from ibrik_broker.partitions.messages import Message, Outcome, Record
@@ -17,6 +15,7 @@ from ibrik_log import batch
 from ibrik_log.errors import StorageFailed
 from ibrik_log.files import RealDisk
 from ibrik_log.record import StoredRecord
+from ibrik_log.volume import Volume
 
 NO_FLOOR = EngineConfig(min_free_bytes=0)
 
