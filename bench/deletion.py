@@ -4,11 +4,10 @@ import threading
 import time
 from pathlib import Path
 
-from tests.support.broker import Broker
-
 from bench.framework import Bench, Row, milliseconds, new_folder, times
 from bench.ibrik import RAW, batch_url, broker_with, post, pub_command, raw_batch
 from bench.load import Load, Shape, run_generator
+from tests.support.broker import Broker
 
 BAR = 3.0
 VALUE = b"x" * 100

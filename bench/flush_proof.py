@@ -10,12 +10,11 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.broker import Broker
-
 from bench import peers
 from bench.framework import Bench, Row, judge, unmeasured
 from bench.ibrik import pub_command
 from bench.load import Shape, run_generator
+from tests.support.broker import Broker
 
 NAME = "flushes per answer, one in flight (strace)"
 BAR = "≥ 1"

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NoReturn
 
 import uvloop
-from ibrik_log.volume import Volume
 
 from bench.framework import Bench, Row, new_folder, rate, times
 from ibrik_api.resources.topic import TopicSpec
@@ -16,6 +15,7 @@ from ibrik_broker.partitions.topic import Topic
 from ibrik_log.errors import StorageFailed
 from ibrik_log.files import RealDisk
 from ibrik_log.record import Record
+from ibrik_log.volume import Volume
 
 PRODUCERS = 32
 BAR = 8.0

@@ -5,8 +5,6 @@ import json
 from functools import partial
 from pathlib import Path
 
-from tests.support.broker import Broker
-
 from bench import peers
 from bench.framework import (
     Bench,
@@ -21,6 +19,7 @@ from bench.framework import (
 )
 from bench.ibrik import RAW, batch_url, broker_with, messages_url, raw_batch
 from bench.load import Shape, run_wrk
+from tests.support.broker import Broker
 
 TOPIC = "http"
 BODY = b"x" * 1024

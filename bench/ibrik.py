@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
+
 from tests.support.broker import Broker, running_broker
 
 RAW = "application/vnd.ibrik.batch"

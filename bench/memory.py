@@ -7,10 +7,9 @@ import sys
 import threading
 from pathlib import Path
 
-from tests.support.broker import Broker, running_broker
-
 from bench.framework import Bench, Row, new_folder
 from bench.ibrik import broker_with, create_topic, pub_command, resident_bytes
+from tests.support.broker import Broker, running_broker
 
 IDLE_BAR = 120 * 2**20
 TOPIC = "stuck"

@@ -4,11 +4,10 @@ import asyncio
 import time
 from pathlib import Path
 
-from tests.support.broker import Broker
-
 from bench.framework import Bench, NotMeasured, Row, new_folder, unmeasured
 from bench.ibrik import RAW, batch_url, broker_with, cpu_seconds, post, raw_batch
 from bench.load import Shape, run_wrk
+from tests.support.broker import Broker
 
 TOPIC = "reads"
 FILL_BYTES = 16 * 2**20

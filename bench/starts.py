@@ -3,10 +3,9 @@
 import time
 from pathlib import Path
 
-from tests.support.broker import running_broker
-
 from bench.framework import Bench, Row, new_folder
 from bench.ibrik import RAW, batch_url, broker_with, post, raw_batch
+from tests.support.broker import running_broker
 
 SEGMENTS = 1_000
 UNCHECKED_MB = 256

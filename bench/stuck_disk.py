@@ -8,7 +8,6 @@ import threading
 from pathlib import Path
 
 from ibrik_broker.__main__ import main
-
 from ibrik_log.files import RealDisk
 
 is_stuck = threading.Event()

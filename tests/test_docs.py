@@ -13,16 +13,21 @@ from pathlib import Path
 import pytest
 import typer
 import yaml
-from tests.support.broker import running_broker
-from tests.support.transcripts import Block, Reader, is_as_shown, runnable_blocks, steps
 from typer.core import TyperCommand, TyperGroup
 
 from ibrik_api.errors import CODES
 from ibrik_api.resources.topic import Topic
 from ibrik_api.resources.topic_rules import check_spec
-from ibrik_broker.settings.source import known_names, load_settings
+from ibrik_broker.settings.source import (
+    CLIENT_VARIABLES,
+    known_names,
+    load_settings,
+    variable_of,
+)
 from ibrik_broker.telemetry.metrics import METRICS
 from ibrik_cli.main import app
+from tests.support.broker import running_broker
+from tests.support.transcripts import Block, Reader, is_as_shown, runnable_blocks, steps
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -39,6 +44,8 @@ HOST = re.compile(r"\b(?:[a-z0-9-]+\.)+(?:com|dev|io|net|org)\b")
 # Hosts that prose may name. Registries and mirrors are not among them: which one a machine uses is
 # its own affair.
 HOSTS = {"cloudevents.io", "ibrik.dev", "topic.ibrik.dev", "kafka.apache.org", "msgpack.org"}
+# Shown in order to be refused.
+MISTYPED = {"IBRIK_LOG__SEGMENT_BYTE"}
 ADR_PARTS = ("**Context.**", "**Decision.**", "**Consequences.**", "**Alternatives.**")
 
 
@@ -128,6 +135,16 @@ def test_a_page_has_one_title(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_no_page_names_a_registry(page: Path) -> None:
     assert set(HOST.findall(page.read_text(encoding="utf-8"))) - HOSTS == set()
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.parent.name != "adr"], ids=name_of)
+def test_a_page_names_only_what_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    metrics = {metric.name for metric in METRICS}
+    packages = {path.name for path in ROOT.glob("*/ibrik_*")}
+    known = {variable_of(name) for name in known_names()} | CLIENT_VARIABLES | MISTYPED
+    words = set(re.findall(r"\bibrik_[a-z_]+", text)) - metrics - packages
+    assert words | (set(re.findall(r"\bIBRIK_[A-Z_]+", text)) - known) == set()
 
 
 def test_decisions_have_their_four_parts_and_a_number_of_their_own() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+
 from bench.load import Load, Shape, _generate, parse_wrk, run_generator
 
 WRK = """\

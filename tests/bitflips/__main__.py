@@ -15,12 +15,11 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.bitflips.content import CONFIG, KINDS, Original, write
-from tests.bitflips.judging import Flip, judge, read_all
-
 from ibrik_log.batch import HEADER_BYTES
 from ibrik_log.files import RealDisk
 from ibrik_log.log import Log
+from tests.bitflips.content import CONFIG, KINDS, Original, write
+from tests.bitflips.judging import Flip, judge, read_all
 
 PROCESSES = 2
 MOST_SENTENCES = 20

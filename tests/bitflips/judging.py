@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.bitflips.content import CONFIG, Frame, Original
-
 from ibrik_log.batch import read_header
 from ibrik_log.errors import CorruptRange
 from ibrik_log.files import RealDisk
 from ibrik_log.log import Log
+from tests.bitflips.content import CONFIG, Frame, Original
 
 # One flip in this many is also met by a start that may write: it must not cut or move anything.
 WRITABLE_EVERY = 20

@@ -3,11 +3,11 @@
 import random
 
 import pytest
-from tests.bitflips.content import CONFIG, Frame, Original, write
-from tests.bitflips.judging import Flip, Reading, Verdict, judge, judge_reading, read_all
 
 from ibrik_log.files import RealDisk
 from ibrik_log.log import Log
+from tests.bitflips.content import CONFIG, Frame, Original, write
+from tests.bitflips.judging import Flip, Reading, Verdict, judge, judge_reading, read_all
 
 
 @pytest.fixture(scope="module")

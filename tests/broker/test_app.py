@@ -9,9 +9,9 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from tests.support.broker import COMMAND, FREE_PORTS, START_TIMEOUT_S, running_broker
 
 from ibrik_broker.telemetry.metrics import METRICS
+from tests.support.broker import COMMAND, FREE_PORTS, START_TIMEOUT_S, running_broker
 
 pytestmark = pytest.mark.slow
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.registry import Parts, open_parts
 
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.topic import DeletionPolicy, TopicSpec
 from ibrik_broker.metadata.topics import TopicState
+from tests.support.registry import Parts, open_parts
 
 
 @pytest.fixture

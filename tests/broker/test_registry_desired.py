@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.registry import Parts, open_parts
 
 from ibrik_api.desired import ApplyResult, Outcome
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.topic import TopicSpec
 from ibrik_broker.metadata.topics import TopicState
+from tests.support.registry import Parts, open_parts
 
 DELETED = "2026-11-27T10:00:00Z"
 

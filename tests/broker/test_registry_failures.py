@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import text
-from tests.support.registry import NOW_MS, Parts, open_parts, row_of
 
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.topic import TopicSpec
 from ibrik_broker.metadata.topics import TopicState
 from ibrik_log.files import RealDisk
+from tests.support.registry import NOW_MS, Parts, open_parts, row_of
 
 DELETE_SPEC = TopicSpec.parse({"deletionPolicy": "Delete"})
 

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.support.registry import NOW_MS, TOPIC_ID, Parts, open_parts, row_of
 
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.topic import TopicSpec
 from ibrik_broker.metadata.topics import TopicState
+from tests.support.registry import NOW_MS, TOPIC_ID, Parts, open_parts, row_of
 
 
 async def leave(

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.broker import STOP_TIMEOUT_S, Broker, running_broker
 
 from ibrik_wire import Failed, Published, Reply, ReplyParser, encode_fetch, encode_publish
+from tests.support.broker import STOP_TIMEOUT_S, Broker, running_broker
 
 pytestmark = pytest.mark.slow
 

@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from tests.support.broker import Broker, running_broker
 
 import ibrik_client
+from tests.support.broker import Broker, running_broker
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.client.scripted import Reply, Script, scripted_server
 
 import ibrik_client
 from ibrik_client import InvalidRequest, RetryPolicy, Unavailable
 from ibrik_client.retry import NO_RETRY, with_retries
+from tests.client.scripted import Reply, Script, scripted_server
 
 FAST = RetryPolicy(deadline_s=5, first_wait_s=0.001, longest_wait_s=0.01)
 PROBLEM = {"Content-Type": "application/problem+json"}
@@ -58,7 +58,7 @@ async def test_a_wait_beyond_the_deadline_is_not_waited_for() -> None:
     later = Reply(
         429, b'{"status":429,"code":"buffer-full","retryable":true}', {"Retry-After": "99"}
     )
-    async with scripted_client([later], FAST) as (server, ibrik):
+    async with scripted_client([later], FAST) as (_server, ibrik):
         with pytest.raises(Unavailable) as caught:
             await ibrik.publish("t", b"x")
     assert caught.value.code == "buffer-full"
@@ -113,7 +113,7 @@ async def test_only_messages_that_may_succeed_are_sent_again() -> None:
 
 async def test_an_answer_for_another_batch_is_never_taken_for_ours() -> None:
     short = Reply(200, b'{"topic":"t","durability":"flushed","count":0,"messages":[]}')
-    async with scripted_client([short], FAST) as (server, ibrik):
+    async with scripted_client([short], FAST) as (_server, ibrik):
         with pytest.raises(ibrik_client.ServerFailed, match="0 results"):
             await ibrik.publish_many("t", [b"x"])
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+
 from tests.crash import reading
 from tests.crash.checker import Checker, Findings
 from tests.crash.http_load import (

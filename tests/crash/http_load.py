@@ -15,6 +15,7 @@ from typing import Any
 
 import aiohttp
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
+
 from tests.crash.ledger import Ledger, LogName, value_of
 
 Receipt = tuple[int, int]  # partition, offset

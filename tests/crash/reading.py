@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 from aiokafka.record.memory_records import MemoryRecords
+
 from tests.crash.ledger import LogName, parse_value
 
 READ_BYTES = 4 * 2**20

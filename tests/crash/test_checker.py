@@ -3,6 +3,7 @@
 import random
 
 import pytest
+
 from tests.crash.checker import Checker, Findings
 from tests.crash.ledger import Ledger, LogName, parse_value, value_of
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import aiohttp
 from aiokafka.record.default_records import DefaultRecordBatchBuilder, _DefaultRecordBatchBuilderPy
+
 from tests.support.broker import Broker, running_broker
 
 TOPIC = "interop"

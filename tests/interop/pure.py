@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from aiokafka.record.default_records import _DefaultRecordBatchPy
+
 from tests.interop.record import ReadRecord
 
 

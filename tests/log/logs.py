@@ -3,13 +3,12 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.simulation.disk import SimulatedDisk
-
 from ibrik_log.batch import decode, encode
 from ibrik_log.errors import CorruptRange
 from ibrik_log.files import Disk, RealDisk
 from ibrik_log.log import Log, LogConfig
 from ibrik_log.record import Record, StoredRecord
+from tests.simulation.disk import SimulatedDisk
 
 FOLDER = Path("/data/topics/t/0")
 NOW_MS = 1_700_000_000_000

@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.simulation.disk import PowerLoss, SimulatedDisk
 
 from ibrik_log.errors import StorageFailed, StorageFull
 from ibrik_log.files import (
@@ -19,6 +18,7 @@ from ibrik_log.files import (
     remove_file,
     replace_file,
 )
+from tests.simulation.disk import PowerLoss, SimulatedDisk
 
 PATH = Path("/file")
 

@@ -4,6 +4,12 @@ import threading
 from pathlib import Path
 
 import pytest
+
+from ibrik_log.batch import decode, encode, read_header
+from ibrik_log.checkpoint import decode_sealed
+from ibrik_log.errors import OffsetOutOfRange, StorageFailed
+from ibrik_log.log import Log, LogConfig
+from ibrik_log.record import Record
 from tests.log.logs import (
     NOW_MS,
     REAL,
@@ -16,12 +22,6 @@ from tests.log.logs import (
     read_all,
     simulated,
 )
-
-from ibrik_log.batch import decode, encode, read_header
-from ibrik_log.checkpoint import decode_sealed
-from ibrik_log.errors import OffsetOutOfRange, StorageFailed
-from ibrik_log.log import Log, LogConfig
-from ibrik_log.record import Record
 
 
 def test_a_new_log_is_empty(tmp_path: Path) -> None:

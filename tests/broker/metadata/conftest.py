@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.postgres import Postgres, running_postgres
 
 from ibrik_broker.metadata.database import Database
 from ibrik_broker.metadata.topics import TopicRows
+from tests.support.postgres import Postgres, running_postgres
 
 CLUSTER = "3f0c5a62-0000-4000-8000-000000000001"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import text
-from tests.broker.metadata.conftest import CLUSTER
-from tests.support.postgres import Postgres
 
 from ibrik_api.errors import Refusal
 from ibrik_broker.metadata.database import Database
 from ibrik_broker.metadata.migrate import SCHEMA_VERSION
+from tests.broker.metadata.conftest import CLUSTER
+from tests.support.postgres import Postgres
 
 
 async def execute(database: Database, statement: str) -> None:

@@ -4,11 +4,11 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.broker.partitions.engine_support import Clock, message, read_all, running_engine
 
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.topic import TopicSpec
 from ibrik_broker.partitions.messages import Acks, Durability
+from tests.broker.partitions.engine_support import Clock, message, read_all, running_engine
 
 
 async def test_what_is_acknowledged_is_read_back_at_its_offset(tmp_path: Path) -> None:
@@ -120,6 +120,14 @@ async def test_written_is_answered_before_the_flush_and_seen_after_it(tmp_path: 
         assert topic.partitions[0].latest == 0, "readers see flushed records only"
         assert await topic.partitions[0].wait(0, timeout_s=10)
         assert [r.value for r in await read_all(topic)] == [b"a"]
+
+
+async def test_written_is_flushed_in_time_while_more_and_more_comes(tmp_path: Path) -> None:
+    async with running_engine(tmp_path) as rig:
+        topic = await rig.topic(durability="written")
+        async with asyncio.timeout(10):
+            while topic.partitions[0].latest == 0:  # the writer is never idle
+                await rig.engine.publish(topic, [message(b"a")])
 
 
 async def test_reading_out_of_range_says_the_range(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.broker.partitions.engine_support import Clock, message, read_all, running_engine
 
 from ibrik_api.errors import Refusal
+from tests.broker.partitions.engine_support import Clock, message, read_all, running_engine
 
 ID_HEADERS = [("ibrik-id", b"1")]
 

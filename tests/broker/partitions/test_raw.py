@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
-from tests.broker.partitions.engine_support import message, read_all, running_engine
 
 from ibrik_api.errors import Refusal
 from ibrik_broker.partitions.messages import Record
 from ibrik_log import batch
+from tests.broker.partitions.engine_support import message, read_all, running_engine
 
 
 def sequenced(values: list[bytes], producer: int, sequence: int, epoch: int = 0) -> bytes:

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.broker.partitions.engine_support import NO_FLOOR, message, read_all, running_engine
-from tests.broker.partitions.turning_disk import TurningDisk
 
 from ibrik_api.errors import Refusal
 from ibrik_broker.partitions.engine import EngineConfig
 from ibrik_broker.partitions.flush import FlushMode, choose_mode
 from ibrik_broker.partitions.messages import Acks
+from tests.broker.partitions.engine_support import NO_FLOOR, message, read_all, running_engine
+from tests.broker.partitions.turning_disk import TurningDisk
 
 
 async def settle() -> None:

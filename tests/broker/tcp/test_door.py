@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from tests.broker.tcp.rig import running_door
-
 from ibrik_wire import (
     Failed,
     Fetched,
@@ -13,6 +11,7 @@ from ibrik_wire import (
     encode_fetch,
     encode_publish,
 )
+from tests.broker.tcp.rig import running_door
 
 
 def code(reply: Reply) -> str:

@@ -5,9 +5,9 @@ import random
 from pathlib import Path
 
 import pytest
-from tests.broker.tcp.rig import running_door
 
 from ibrik_wire import Failed, Fetched, Pong, Published, encode_fetch, encode_publish
+from tests.broker.tcp.rig import running_door
 
 
 async def test_a_client_that_ends_its_half_still_gets_its_replies(tmp_path: Path) -> None:
