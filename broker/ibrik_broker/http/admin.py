@@ -5,6 +5,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from aiohttp import web
@@ -95,7 +96,7 @@ def build_admin_plane(
     operations = [*_resources(admin, door, registry, tokens), *_open(admin)]
     counters = RouteCounters()
     app = web.Application()
-    add_docs(app, build_document("Ibrik administration", DESCRIPTION, operations))
+    add_docs(app, partial(build_document, "Ibrik administration", DESCRIPTION, operations))
     add_operations(app, operations, counters, unknown_route="unknownAdmin")
     return AdminPlane(app, operations, counters)
 

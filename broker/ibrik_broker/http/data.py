@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from aiohttp import web
 
@@ -62,7 +63,7 @@ def build_data_plane(
     ]
     counters = RouteCounters()
     app = web.Application()
-    add_docs(app, build_document("Ibrik", DESCRIPTION, operations))
+    add_docs(app, partial(build_document, "Ibrik", DESCRIPTION, operations))
     add_operations(app, operations, counters)
 
     async def say_goodbye(_app: web.Application) -> None:

@@ -3,7 +3,10 @@
 Nothing is loaded from anywhere else; the page's policy forbids it to try.
 """
 
+from collections.abc import Callable
+from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import msgspec
 from aiohttp import web
@@ -22,12 +25,12 @@ FILES = {
 }
 
 
-def add_docs(app: web.Application, document: dict[str, object]) -> None:
-    """Serve the document and the page that shows it."""
-    encoded = msgspec.json.encode(document)
+def add_docs(app: web.Application, build: Callable[[], dict[str, Any]]) -> None:
+    """Serve the document, built when first asked for, and the page that shows it."""
+    encode = cache(lambda: msgspec.json.encode(build()))
 
     async def openapi(_request: web.Request) -> web.Response:
-        return web.Response(body=encoded, content_type=JSON)
+        return web.Response(body=encode(), content_type=JSON)
 
     async def page(request: web.Request) -> web.Response:
         name, media_type = FILES[request.path]

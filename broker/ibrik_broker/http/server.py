@@ -59,12 +59,18 @@ class DoorProtocol(RequestHandler):
         if self._manager is None:
             return
         request = self._current_request
-        if request is None:
-            if self._messages or self._request_in_progress:
-                self._loop.call_soon(self._end_of_input)  # its task starts in this very moment
-            return
-        if not request.content.is_eof():
-            request.content.set_exception(web.RequestPayloadError("it ends too early"))
+        if request is not None:
+            if not request.content.is_eof():
+                request.content.set_exception(web.RequestPayloadError("it ends too early"))
+        elif self._messages or self._request_in_progress:
+            self._loop.call_soon(self._end_of_input)  # its task starts in this very moment
+        else:
+            self.force_close()  # answered; only the rest of a refused body was still waited for
+
+    def log_exception(self, *args: Any, **kwargs: Any) -> None:
+        """Not for a body that broke off after its request was refused: nobody reads it."""
+        if not isinstance(kwargs.get("exc_info"), web.RequestPayloadError):
+            super().log_exception(*args, **kwargs)
 
     def handle_error(
         self,
