@@ -58,6 +58,7 @@ class LogWriter:
         self._dirty: list[Partition] = []
         self._first_put = 0.0  # when the oldest request of the next group came
         self._unflushed: dict[Partition, list[Frame]] = {}  # written, not yet flushed
+        self._unflushed_since = 0.0  # when the oldest of them was put
         self._is_idle = False
         self._is_closing = False
         self._has_ended = False
@@ -166,7 +167,11 @@ class LogWriter:
         first_put = self._first_put
         now_ms = self._clock_ms()
         commits: list[Commit] = []
-        must_flush = not work or self._is_closing
+        if not self._unflushed:
+            self._unflushed_since = first_put
+        # Also while there is always more to write: `written` promises a flush within a second.
+        is_due = first_put - self._unflushed_since > WRITTEN_FLUSH_SECONDS
+        must_flush = not work or self._is_closing or is_due
         for partition, appends in work:
             outcomes, frames = write_appends(partition, appends, now_ms)
             if frames:
