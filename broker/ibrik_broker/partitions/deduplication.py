@@ -5,6 +5,7 @@ digest of the payload, so that one id with two payloads is noticed. Pure: time i
 on the event loop; rebuilt from a snapshot and the log after a restart.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from hashlib import blake2b
 from typing import NamedTuple
@@ -71,7 +72,8 @@ class DeduplicationWindow:
     def __init__(self, window_ms: int, id_limit: int = ID_LIMIT) -> None:
         self.window_ms = window_ms
         self._id_limit = id_limit
-        self._known: dict[bytes, Known] = {}
+        # A plain dict walks over every entry deleted at its front to find the first that is left.
+        self._known: OrderedDict[bytes, Known] = OrderedDict()
         self._pending: dict[bytes, Pending] = {}
 
     def __len__(self) -> int:
@@ -96,7 +98,7 @@ class DeduplicationWindow:
         self._known.pop(identity, None)  # to the end of the order
         self._known[identity] = known
         if len(self._known) > self._id_limit:
-            del self._known[next(iter(self._known))]
+            self._known.popitem(last=False)
 
     def entries(self, now_ms: int) -> list[Identified]:
         """All that a snapshot must hold, oldest first."""
