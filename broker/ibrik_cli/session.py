@@ -24,12 +24,8 @@ async def open_client(
     admin_token_file: Path | None = None,
     deadline_s: float = ANSWER_WITHIN_S,
 ) -> AsyncIterator["Client"]:
-    import stamina.instrumentation
-
     from ibrik_client import RetryPolicy, connect
 
-    # By default stamina reports each retry through a logger that prints to standard output.
-    stamina.instrumentation.set_on_retry_hooks(())
     token = read_token(admin_token_file) if admin_token_file else None
     async with connect(
         server, admin_url=admin, admin_token=token, retry=RetryPolicy(deadline_s=deadline_s)

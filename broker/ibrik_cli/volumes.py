@@ -1,6 +1,6 @@
-"""Reading a data folder without its broker: what `ibrik log` shows. Takes no lock, changes nothing.
+"""Reading a data folder without its broker: what `ibrik log` shows.
 
-The one exception is `adopt`, which writes a row of the metadata database and needs the lock.
+Takes no lock and changes nothing; the broker may be running beside it.
 """
 
 from collections.abc import Iterator

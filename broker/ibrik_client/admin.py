@@ -6,6 +6,7 @@ Kubernetes operator and `ibrik apply` call. Resources are plain documents, as in
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -40,7 +41,7 @@ class Admin:
             page = (await self._call("GET", "/v1/topics", params=params)).json()
             for item in page.get("items", []):
                 yield item
-            token = page.get("next_page_token") or page.get("nextPageToken")
+            token = page.get("nextPageToken")
             if not token:
                 return
             params = {"page_token": token}
@@ -64,9 +65,11 @@ class Admin:
         resource = self._resource(name, spec)
         return _document(await self._call("PUT", topic_path(name), body=resource, headers=headers))
 
-    async def delete_topic(self, name: str) -> None:
-        """Delete by the topic's deletionPolicy: Retain keeps the data."""
-        await self._call("DELETE", topic_path(name))
+    async def delete_topic(self, name: str, *, policy: str | None = None) -> str:
+        """Delete by `policy`, or the topic's own; `detached` (data kept) or `deleted`."""
+        params = {"policy": policy} if policy else {}
+        answer = await self._call("DELETE", topic_path(name), params=params)
+        return answer.headers.get("Ibrik-Topic-State", "deleted")
 
     async def purge_topic(self, name: str) -> Resource:
         """Delete every message of a topic; offsets go on."""
@@ -74,13 +77,20 @@ class Admin:
 
     async def apply(self, resources: Sequence[Resource]) -> list[Resource]:
         """Make these resources so; one outcome each, in order. Absent ones stay untouched."""
-        if self._admin is None:
-            raise InvalidRequest("connect with admin_url=…: applying goes through the admin door")
-        answer = await self._call(
-            "PUT", "/admin/v1/desired", body={"resources": list(resources)}, over=self._admin
-        )
+        body = {"resources": list(resources)}
+        answer = await self._call("PUT", "/admin/v1/desired", body=body, over=self._admin_door())
         results: list[Resource] = _document(answer)["results"]
         return results
+
+    async def adopt(self, topic_id: str) -> Resource:
+        """Serve a folder of the volume again whose row in the metadata database is lost."""
+        path = f"/admin/v1/topics/{quote(topic_id, safe='')}:adopt"
+        return _document(await self._call("POST", path, over=self._admin_door()))
+
+    def _admin_door(self) -> Transport:
+        if self._admin is None:
+            raise InvalidRequest("connect with admin_url=…: this goes through the admin door")
+        return self._admin
 
     def _resource(self, name: str, spec: Mapping[str, Any]) -> Resource:
         return {

@@ -6,12 +6,11 @@ attempts and waits together. Repeating is safe because every publish carries an 
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-import stamina
+import tenacity
 
 from ibrik_client.errors import Unavailable
 
@@ -35,37 +34,37 @@ async def with_retries(
 ) -> T:
     """The result of `attempt`, which raises Unavailable when another attempt may help.
 
-    When the time is over the last Unavailable is raised, never a bare timeout.
+    A wait that would end after the deadline is not begun: the last Unavailable is raised at once.
     """
     seconds = policy.deadline_s if deadline_s is None else deadline_s
     if seconds <= 0:
         return await attempt()
-    ends = time.monotonic() + seconds
-    last: Unavailable | None = None
-
-    def next_wait(error: Exception) -> bool | float:
-        nonlocal last
-        if not isinstance(error, Unavailable):
-            return False
-        last = error
-        if error.retry_after_s is None:
-            return True
-        # A wait that ends after the deadline would only delay the bad news.
-        return error.retry_after_s if time.monotonic() + error.retry_after_s < ends else False
-
+    waits = _Waits(policy)
+    retrying = tenacity.AsyncRetrying(
+        retry=tenacity.retry_if_exception_type(Unavailable),
+        wait=waits,
+        stop=tenacity.stop_before_delay(seconds),
+        reraise=True,
+    )
     try:
         async with asyncio.timeout(seconds):
-            async for again in stamina.retry_context(
-                on=next_wait,
-                attempts=None,
-                timeout=seconds,
-                wait_initial=policy.first_wait_s,
-                wait_max=policy.longest_wait_s,
-                wait_jitter=policy.first_wait_s,
-            ):
-                with again:
-                    return await attempt()
+            return await retrying(attempt)
     except TimeoutError as error:
-        late = Unavailable(f"no answer within {seconds:g} s")
-        raise (last or late) from error
-    raise AssertionError("a retry loop ends by a result or an error")
+        raise (waits.last_error or Unavailable(f"no answer within {seconds:g} s")) from error
+
+
+class _Waits(tenacity.wait.wait_base):
+    """What the broker asked for, else a growing and jittered time."""
+
+    def __init__(self, policy: RetryPolicy) -> None:
+        self.last_error: Unavailable | None = None
+        self._own = tenacity.wait_random_exponential(
+            multiplier=policy.first_wait_s, max=policy.longest_wait_s
+        )
+
+    def __call__(self, retry_state: tenacity.RetryCallState) -> float:
+        outcome = retry_state.outcome
+        error = outcome.exception() if outcome is not None else None
+        assert isinstance(error, Unavailable), "only Unavailable is tried again"
+        self.last_error = error
+        return self._own(retry_state) if error.retry_after_s is None else error.retry_after_s

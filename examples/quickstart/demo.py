@@ -178,6 +178,9 @@ def main() -> int:
     except (proof.CheckFailed, BrokerFailed, ibrik_client.IbrikError, LogError) as error:
         screen.line(f"FAILED: {error}")
         return 1
+    except ExceptionGroup as group:
+        screen.line(f"FAILED: {group.exceptions[0]}")
+        return 1
     except KeyboardInterrupt:
         return 130
     finally:

@@ -1,4 +1,4 @@
-"""`ibrik log ls | dump | verify | adopt`: a data folder, read without its broker."""
+"""`ibrik log ls | dump | verify`: a data folder, read without its broker; and `adopt`."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ibrik_cli.failures import REFUSED
-from ibrik_cli.options import Output, OutputOption, examples
+from ibrik_cli.options import (
+    DEFAULT_ADMIN,
+    DEFAULT_SERVER,
+    AdminAddress,
+    AdminTokenFile,
+    Output,
+    OutputOption,
+    Server,
+    examples,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,26 +139,25 @@ def verify(
 
 @app.command(
     epilog=examples(
-        "ibrik log adopt 6f1c… --data ./data", "ibrik log ls ./data --output json   # shows the ids"
+        "ibrik log ls ./data --output json   # shows the ids",
+        "ibrik log adopt 3f0c9a52-6d3e-4c1f-9b7e-2a4d8c5e1f60",
     )
 )
 def adopt(
     topic_id: Annotated[str, typer.Argument(metavar="TOPIC-ID", help="Name of its folder.")],
-    data: Annotated[Path, typer.Option("--data", help="The data folder.")] = HERE,
-    database: Annotated[
-        str | None,
-        typer.Option("--metadata-url", help="SQLAlchemy URL; left out, SQLite in the folder."),
-    ] = None,
+    admin: AdminAddress = DEFAULT_ADMIN,
+    admin_token_file: AdminTokenFile = None,
+    server: Server = DEFAULT_SERVER,
 ) -> None:
-    """Bring back a topic whose row in the metadata database is lost. Stop the broker first."""
-    import asyncio
+    """Let the running broker serve a folder again whose row in the metadata database is lost."""
+    from ibrik_cli.manifests import display_name
+    from ibrik_cli.session import run_with_client
 
-    from ibrik_cli.adoption import adopt_topic
-
-    url = database or f"sqlite+aiosqlite:///{data.absolute() / 'metadata.db'}"
-    adopted = asyncio.run(adopt_topic(data, topic_id, url))
+    adopted = run_with_client(
+        server, lambda c: c.admin.adopt(topic_id), admin=admin, admin_token_file=admin_token_file
+    )
     sys.stdout.write(
-        f"topic.ibrik.dev/{adopted} adopted with the default spec; apply its resource to mend it\n"
+        f"{display_name(adopted)} adopted with default settings; apply its resource to set them\n"
     )
 
 

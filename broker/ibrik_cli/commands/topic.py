@@ -87,13 +87,22 @@ def describe(
     run_with_client(server, lambda c: describe_topic(c, topic, output))
 
 
-@app.command(epilog=examples("ibrik topic delete orders", "ibrik topic delete a && ibrik topic ls"))
-def delete(topic: TopicName, server: Server = DEFAULT_SERVER) -> None:
+@app.command(
+    epilog=examples("ibrik topic delete orders", "ibrik topic delete orders --policy Delete")
+)
+def delete(
+    topic: TopicName,
+    policy: Annotated[
+        str | None, typer.Option("--policy", help="Retain, Delete or DeleteIfEmpty, this once.")
+    ] = None,
+    server: Server = DEFAULT_SERVER,
+) -> None:
     """Delete a topic by its deletionPolicy: Retain, the default, keeps the data."""
     from ibrik_cli.session import run_with_client
 
-    run_with_client(server, lambda c: c.admin.delete_topic(topic))
-    sys.stdout.write(f"topic.ibrik.dev/{topic} deleted\n")
+    state = run_with_client(server, lambda c: c.admin.delete_topic(topic, policy=policy))
+    kept = "; its data stays, a topic of the same name adopts it" if state == "detached" else ""
+    sys.stdout.write(f"topic.ibrik.dev/{topic} {state}{kept}\n")
 
 
 @app.command(
