@@ -11,12 +11,12 @@ from tests.support.broker import Broker
 
 BAR = 3.0
 VALUE = b"x" * 100
-SPEC = {"segment": {"bytes": "1100Mi"}}
 
 
 def measure(bench: Bench) -> list[Row]:
     size_mib = bench.scaled(1024, 256)
-    with new_folder() as name, broker_with(Path(name), {"big": SPEC, "busy": {}}) as broker:
+    topics = {"big": {"segment": {"bytes": f"{size_mib}Mi"}}, "busy": {}}
+    with new_folder() as name, broker_with(Path(name), topics) as broker:
         _fill(broker, size_mib)
         shape = Shape(8, 16, bench.seconds * 2, bench.warm_up_seconds)
         command = [pub_command("busy", VALUE)]
@@ -37,13 +37,14 @@ def measure(bench: Bench) -> list[Row]:
 
 
 def _fill(broker: Broker, size_mib: int) -> None:
+    """One batch more than fits, so that the big segment is sealed."""
     body = raw_batch([b"x" * 1000] * 1000) * 4
-    for _ in range(size_mib * 2**20 // len(body)):
+    for _ in range(size_mib * 2**20 // len(body) + 1):
         post(batch_url(broker, "big"), body, RAW)
 
 
 def _while_deleting(broker: Broker, command: list[bytes], shape: Shape) -> Load:
-    """The purge begins inside the measured time and seals and deletes the one big segment."""
+    """The purge comes inside the measured time and deletes the big segment."""
     folder = broker.data / "topics"
     full_bytes = _bytes_of(folder)
 

@@ -1,7 +1,7 @@
 """The broker under measurement, and plain HTTP to it outside the measured time."""
 
 import json
-import os
+import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +14,7 @@ from tests.support.broker import Broker, running_broker
 
 RAW = "application/vnd.ibrik.batch"
 TIMEOUT_S = 60.0
+_CPU_CLOCK_OF_ALL_THREADS = 2
 
 
 @contextmanager
@@ -84,6 +85,5 @@ def resident_bytes(pid: int) -> int:
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """User and system time of a process so far, to the nanosecond (its CPU clock, Linux)."""
+    return time.clock_gettime((~pid << 3) | _CPU_CLOCK_OF_ALL_THREADS)

@@ -43,7 +43,7 @@ def _cached_raw(bench: Bench, broker: Broker) -> Row:
 
 def _live(bench: Bench, broker: Broker) -> Row:
     """The broker's CPU time for the same messages without a reader, with one, and with 100."""
-    batches = bench.scaled(60, 20)
+    batches = bench.scaled(300, 60)
     without = _publishing_cpu(broker, 0, batches)
     one = _publishing_cpu(broker, 1, batches) - without
     all_readers = _publishing_cpu(broker, READERS, batches) - without
