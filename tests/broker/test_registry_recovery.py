@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ibrik_api.durations import MAX_MS
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.topic import TopicSpec
 from ibrik_broker.metadata.topics import TopicState
@@ -146,6 +147,7 @@ async def test_a_lost_database_loses_no_topic(tmp_path: Path) -> None:
         await assert_unavailable(parts, f"ibrik log adopt {topic_id}")
         adopted = await parts.registry.adopt(topic_id)
         assert adopted.spec.partitions == 2
+        assert adopted.spec.retention.time_ms == MAX_MS, "nobody said that anything may go"
         assert parts.messages("orders") == 1
         assert parts.registry.findings == []
         with pytest.raises(Refusal) as refused:

@@ -7,9 +7,10 @@ belongs to whoever claimed it first.
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from ibrik_api.durations import MAX_MS, format_duration
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.meta import ObjectMeta
-from ibrik_api.resources.topic import DeletionPolicy, Topic, TopicSpec
+from ibrik_api.resources.topic import DeletionPolicy, Retention, Topic, TopicSpec
 from ibrik_api.resources.topic_rules import check_spec, plan_update, refuse_if
 from ibrik_broker.metadata.topics import Origin, TopicRow, TopicState
 
@@ -65,6 +66,12 @@ def decide_broken_deletion(metadata: ObjectMeta, mine: TopicRow | None) -> Decis
 def stored_spec(row: TopicRow) -> TopicSpec:
     """Raises Refusal `invalid-resource` when another version wrote what this one cannot read."""
     return TopicSpec.parse(row.spec)
+
+
+def adopted_spec(partitions: int) -> TopicSpec:
+    """The spec of a topic whose own is lost: the defaults, but nothing is deleted for its age."""
+    kept = Retention.parse({"time": format_duration(MAX_MS)})
+    return TopicSpec(partitions=partitions, retention=kept)
 
 
 def normalised(resource: Topic) -> TopicSpec:

@@ -26,7 +26,7 @@ from ibrik_broker.metadata.topics import (
     TopicState,
 )
 from ibrik_broker.partitions.applying import apply_resources
-from ibrik_broker.partitions.desired import check_adoption, stored_spec
+from ibrik_broker.partitions.desired import adopted_spec, check_adoption, stored_spec
 from ibrik_broker.partitions.engine import Engine
 from ibrik_broker.partitions.loading import Finding, Loader
 from ibrik_broker.partitions.owner import Owner
@@ -131,7 +131,7 @@ class Registry:
             return topic
 
     async def adopt(self, topic_id: str) -> TopicResource:
-        """Serve a folder whose row was lost, with default settings and the partitions it has."""
+        """Serve a folder whose row was lost, with the partitions it has, and keep all of it."""
         async with self._lock:
             folders = await asyncio.to_thread(self._volume.topics)
             folder = next((f for f in folders if f.topic_id == topic_id), None)
@@ -140,7 +140,7 @@ class Registry:
             if folder.name in self._rows:
                 self._raise_exists(self._rows[folder.name])
             owner = Owner(self.namespace, folder.name)
-            spec = TopicSpec(partitions=folder.partitions)
+            spec = adopted_spec(folder.partitions)
             row = self._new_row(folder.name, spec, owner, topic_id=topic_id)
             row = await self._insert(row)
             await self._serve(await self._change(row, state=TopicState.READY), spec)
