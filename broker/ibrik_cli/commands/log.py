@@ -157,7 +157,7 @@ def adopt(
         server, lambda c: c.admin.adopt(topic_id), admin=admin, admin_token_file=admin_token_file
     )
     sys.stdout.write(
-        f"{display_name(adopted)} adopted with default settings; apply its resource to set them\n"
+        f"{display_name(adopted)} adopted; all of it stays until its resource is applied\n"
     )
 
 
