@@ -16,7 +16,7 @@ from .checkpoint import (
     encode_sealed,
 )
 from .epochs import Lineage, encode_epochs
-from .errors import StorageFailed, StorageFull
+from .errors import StorageFull
 from .files import Disk, replace_file
 from .recovery import CHECKPOINT, CLEAN, EPOCHS, SEALED
 
@@ -28,7 +28,6 @@ class Documents:
         self._disk = disk
         self._folder = folder
         self._pending: set[str] = set()
-        self.has_failed = False
 
     @property
     def is_complete(self) -> bool:
@@ -57,8 +56,5 @@ class Documents:
         except StorageFull:
             self._pending.add(name)
             return False
-        except StorageFailed:
-            self.has_failed = True
-            raise
         self._pending.discard(name)
         return True

@@ -8,6 +8,7 @@ replaced, so readers take no lock. Time is passed in.
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from .active import ActiveSegment, create_active
@@ -21,13 +22,12 @@ from .files import Disk, make_folders, storage_errors
 from .reader import SegmentReader
 from .recovery import Recovered, Recovery, RecoveryReport, merge_ranges
 from .retention import count_expired
-from .segment import Segment
+from .segment import LoadedIndexes, Segment
 from .verify import Problem, verify_segment
 
 __all__ = ["Log", "LogConfig"]
 
 SCAN_BYTES = 1024 * 1024
-LOADED_INDEXES = 8  # of sealed segments, per log; half a megabyte each
 
 
 class Log:
@@ -59,10 +59,11 @@ class Log:
         self._documents = Documents(disk, folder)
         self._deletion = Deletion(disk, folder)
         self._lock = threading.Lock()  # the list of segments and the small files
-        self._loaded_lock = threading.Lock()
-        self._loaded: list[Segment] = []
+        self._maintenance_lock = threading.Lock()  # one deletion at a time
+        self._loaded = LoadedIndexes()
         self._written_damaged: tuple[OffsetRange, ...] = tuple(found.damaged)
         self._active: ActiveSegment | None = None
+        self._has_failed = False
 
     @classmethod
     def open(cls, disk: Disk, folder: Path, config: LogConfig, *, read_only: bool = False) -> "Log":
@@ -139,11 +140,12 @@ class Log:
         active = self._writable()
         if active.segment.size_bytes == 0:
             return
-        active.flush()
-        self._begin_segment()
-        active.close()
-        active.segment.write_indexes()
-        self._keep_loaded(active.segment)
+        with self._remembering_failure():
+            active.flush()
+            self._begin_segment()
+            active.close()
+            active.segment.write_indexes()
+        self._loaded.note(active.segment)
         if self.on_roll is not None:
             self.on_roll()
 
@@ -153,7 +155,7 @@ class Log:
         if active is None:
             return
         try:
-            if clean and not active.has_failed and not self._documents.has_failed:
+            if clean and not active.has_failed and not self._has_failed:
                 self._close_clean(active)
         finally:
             active.close()
@@ -246,28 +248,41 @@ class Log:
             retention_bytes=self.config.retention_bytes,
             keep_from=keep_from,
         )
-        if count:
-            return self.truncate_before(sealed[count - 1].next_offset)
-        with self._lock:
-            self._finish_deletion(is_written=self._documents.is_complete)
-        return self.start_offset
+        return self.truncate_before(sealed[count - 1].next_offset if count else 0)
 
     def truncate_before(self, offset: int) -> int:
         """Move the log start up to `offset` (not beyond the end) and delete what lies below it."""
-        with self._lock:
-            start_offset = max(self.start_offset, min(offset, self.end_offset))
-            *sealed, _active = self._segments
-            gone = [segment for segment in sealed if segment.next_offset <= start_offset]
-            self.start_offset = start_offset
-            self._segments = self._segments[len(gone) :]
-            # First the new start, then the names, then the bytes. On a full disk the names have to
-            # say it until there is room.
-            is_written = self._write_documents()
-            self._deletion.rename(gone)
-            self._finish_deletion(is_written=is_written)
+        with self._maintenance_lock, self._remembering_failure():
+            with self._lock:
+                start_offset = max(self.start_offset, min(offset, self.end_offset))
+                gone = [s for s in self._segments[:-1] if s.next_offset <= start_offset]
+                has_moved = start_offset > self.start_offset
+                self.start_offset = start_offset
+                self._segments = self._segments[len(gone) :]
+                # First the new start, then the names, then the bytes. On a full disk the names
+                # have to say it until there is room.
+                is_written = self._write_documents() if has_moved else self._documents.is_complete
+                if gone:
+                    self._deletion.rename(gone)
+            # Bytes take long, and the writer may want to roll: not under its lock.
+            if not is_written:
+                self._deletion.free_space()
+                with self._lock:
+                    is_written = self._write_documents()
+            if is_written:
+                self._deletion.unlink()
         return start_offset
 
     # --- inside -------------------------------------------------------------------------------
+
+    @contextmanager
+    def _remembering_failure(self) -> Iterator[None]:
+        """After any failure of the disk, no stop is a clean one."""
+        try:
+            yield
+        except StorageFailed:
+            self._has_failed = True
+            raise
 
     def _writable(self) -> ActiveSegment:
         if self._active is None:
@@ -341,13 +356,6 @@ class Log:
                 CleanMarker(self.end_offset, self.leader_epoch, active.segment.summary())
             )
 
-    def _finish_deletion(self, *, is_written: bool) -> None:
-        if not is_written:
-            self._deletion.free_space()
-            is_written = self._write_documents()
-        if is_written:
-            self._deletion.unlink()
-
     def _reader(self, segment: Segment) -> SegmentReader:
         return SegmentReader(
             segment,
@@ -364,7 +372,8 @@ class Log:
                 if is_there:
                     reader = self._reader(segment)
                     frames = reader.read(offset, max_bytes, min(end, reader.next_offset))
-                    self._keep_loaded(segment)
+                    if segment is not self._segments[-1]:
+                        self._loaded.note(segment)
                     return frames
             except FileNotFoundError:
                 pass
@@ -379,17 +388,6 @@ class Log:
         if offset < self.start_offset:
             raise OffsetOutOfRange(offset, self.start_offset, self.end_offset)
         raise CorruptRange(offset, segment.next_offset, reason)
-
-    def _keep_loaded(self, segment: Segment) -> None:
-        """Bound the memory of indexes: keep those of the sealed segments that were read last."""
-        if segment is self._segments[-1] or not segment.has_indexes:
-            return
-        with self._loaded_lock:
-            if segment in self._loaded:
-                self._loaded.remove(segment)
-            self._loaded.append(segment)
-            if len(self._loaded) > LOADED_INDEXES:
-                self._loaded.pop(0).drop_indexes()
 
 
 def _base_offset(segment: Segment) -> int:

@@ -5,8 +5,10 @@ checksum fit. Memory is bounded by one chunk or one frame. Used by recovery, by 
 indexes and by verify.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from re import Pattern
 from struct import Struct
 from typing import NamedTuple
 
@@ -149,55 +151,25 @@ class FrameScanner:
         have held, so that a batch inside a record's value is not taken for one of ours.
         """
         start, from_offset = self.position, self.offset
-        for end_position in self._likely_ends(start):
-            if end_position == self._end_position:
-                return None
-            header = self._file.read(HEADER_BYTES, end_position)
-            base_offset = self._candidate(header, 0, end_position, start, from_offset)
-            if base_offset is not None:
-                return self._resume(end_position, base_offset)
+        reason = self.fault or "no frame"
         overlap = HEADER_BYTES - 1
+        last_offset = from_offset + (self._end_position - start) // MIN_RECORD_BYTES
+        looks_like_header = _header_pattern(from_offset + 1, last_offset, self._lineage)
         at = start + 1
         while at + _SMALLEST <= self._end_position:
             chunk = self._file.read(min(CHUNK_BYTES, self._end_position - at), at)
             if len(chunk) < _SMALLEST:
                 return None
-            hit = chunk.find(MAGIC, 16)
-            while hit >= 0:
-                base_offset = self._candidate(chunk, hit - 16, at, start, from_offset)
+            match = looks_like_header.search(chunk)
+            while match is not None:
+                base_offset = self._candidate(chunk, match.start(), at, start, from_offset)
                 if base_offset is not None:
-                    return self._resume(at + hit - 16, base_offset)
-                hit = chunk.find(MAGIC, hit + 1)
+                    self.position = at + match.start()
+                    self.offset = base_offset
+                    return Damage(start, self.position, from_offset, base_offset, reason)
+                match = looks_like_header.search(chunk, match.start() + 1)
             at += len(chunk) - overlap
         return None
-
-    def _likely_ends(self, start: int) -> Iterator[int]:
-        """Where the bad frame at `start` ends: as its length says, or with one bit of it undone.
-
-        A wrong bit elsewhere leaves the length right. A wrong bit in the length leaves the
-        checksum right, over the right length. That the frame is the last one is believed last.
-        """
-        header = self._file.read(HEADER_BYTES, start)
-        if len(header) < HEADER_BYTES:
-            return
-        _, length_field, _, _, crc, *_ = HEADER.unpack(header)
-        room_bytes = min(MAX_FRAME_BYTES, self._end_position - start)
-        claimed = length_field + PREFIX_BYTES
-        if _SMALLEST <= claimed < self._end_position - start:
-            yield start + claimed
-        for bit in range(32):
-            length = (length_field & 0xFFFF_FFFF ^ 1 << bit) + PREFIX_BYTES
-            if _SMALLEST <= length <= room_bytes:
-                frame = self._file.read(length, start)
-                if crc32c(memoryview(frame)[CRC_START:]) == crc:
-                    yield start + length
-        if claimed == self._end_position - start:
-            yield start + claimed
-
-    def _resume(self, position: int, base_offset: int) -> Damage:
-        damage = Damage(self.position, position, self.offset, base_offset, self.fault or "no frame")
-        self.position, self.offset = position, base_offset
-        return damage
 
     def _candidate(
         self, chunk: bytes, at: int, chunk_position: int, start: int, from_offset: int
@@ -217,6 +189,24 @@ class FrameScanner:
         if len(frame) < length or fault_of(frame, 0, base_offset, None):
             return None
         return int(base_offset)
+
+
+def _header_pattern(first_offset: int, last_offset: int, lineage: Lineage | None) -> Pattern[bytes]:
+    """What a header with an offset in this range looks like; finds candidates at the speed of C.
+
+    Base offset, length below 128 MiB, epoch, magic 2, checksum, attributes 8.
+    """
+    low, high = first_offset.to_bytes(8, "big"), last_offset.to_bytes(8, "big")
+    known = next((n for n in range(8) if low[n] != high[n]), 8)
+    epoch = b".{4}"
+    if lineage is not None:
+        epochs = {lineage.span_at(first_offset)[0], lineage.span_at(last_offset)[0]}
+        epochs.update(e for e, start in lineage.entries if first_offset <= start <= last_offset)
+        epoch = b"|".join(re.escape(e.to_bytes(4, "big", signed=True)) for e in epochs)
+    return re.compile(
+        re.escape(low[:known]) + b".{%d}[\x00-\x07].{3}(?:%b)\x02.{4}\x00\x08" % (8 - known, epoch),
+        re.DOTALL,
+    )
 
 
 @dataclass(slots=True)

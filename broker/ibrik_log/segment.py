@@ -3,6 +3,7 @@
 A sealed segment keeps no file open. Readers pin it, so that retention empties it after the last.
 """
 
+import threading
 from pathlib import Path
 
 from .checkpoint import SegmentSummary
@@ -17,6 +18,7 @@ LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
 TIME_INDEX_SUFFIX = ".timeindex"
 DELETED_SUFFIX = ".deleted"
+MAX_LOADED_INDEXES = 8  # per log; half a megabyte each at most
 
 
 def segment_name(base_offset: int, suffix: str = LOG_SUFFIX) -> str:
@@ -144,3 +146,22 @@ class Segment:
 
     def _path(self, suffix: str) -> Path:
         return self._folder / segment_name(self.base_offset, suffix)
+
+
+class LoadedIndexes:
+    """Bounds the memory of indexes: those of the sealed segments that were read last stay."""
+
+    def __init__(self) -> None:
+        self._segments: list[Segment] = []
+        self._lock = threading.Lock()
+
+    def note(self, segment: Segment) -> None:
+        """A sealed segment was read just now."""
+        if not segment.has_indexes:
+            return
+        with self._lock:
+            if segment in self._segments:
+                self._segments.remove(segment)
+            self._segments.append(segment)
+            if len(self._segments) > MAX_LOADED_INDEXES:
+                self._segments.pop(0).drop_indexes()
