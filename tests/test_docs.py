@@ -82,6 +82,17 @@ def test_every_error_code_has_a_page_and_a_row() -> None:
     assert [code for code in CODES if f"| [`{code}`]" not in index] == []
 
 
+def test_what_the_errors_page_calls_reserved_is_answered_by_nothing() -> None:
+    page = (DOCS / "reference/errors.md").read_text(encoding="utf-8")
+    at_start, reserved = page.partition("## A broker that does not start")[2].split("## Reserved")
+    sources = [p for p in ROOT.glob("*/ibrik_*/**/*.py") if p.name != "errors.py"]
+    text = "".join(path.read_text(encoding="utf-8") for path in sources)
+    unused = {code for code in CODES if f'"{code}"' not in text}
+    assert unused == {code for code in CODES if f"`{code}`" in reserved} | {
+        code for code in unused if f"`{code}`" in at_start
+    }
+
+
 def test_every_setting_has_a_section() -> None:
     page = (DOCS / "reference/settings.md").read_text(encoding="utf-8")
     assert [name for name in known_names() if f"### `{name}`\n" not in page] == []

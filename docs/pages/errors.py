@@ -22,10 +22,23 @@ SEE_ALSO: dict[str, tuple[tuple[str, str], ...]] = {
     "volume-in-use": (("Operate", "../guides/operate.md#data-folder-is-in-use"),),
     "unknown-format": (("Upgrade", "../guides/operate.md#upgrade"),),
 }
+# Only a start is refused with these: there is no door yet that could answer.
+START = frozenset(
+    {
+        "database-of-another-cluster",
+        "foreign-file",
+        "newer-database",
+        "permission-denied",
+        "unknown-format",
+        "volume-in-use",
+    }
+)
+# In the table, but nothing answers with them in this version. A test keeps this list true.
+RESERVED = frozenset({"owner-unavailable", "publisher-not-registered", "uri-too-long"})
 
 
 def pages() -> dict[str, str]:
-    unknown = sorted(set(SEE_ALSO) - set(CODES))
+    unknown = sorted({*SEE_ALSO, *START, *RESERVED} - set(CODES))
     assert not unknown, f"docs/pages/errors.py names codes that do not exist: {unknown}"
     rows = sorted(CODES.values(), key=lambda row: row.code)
     return {"reference/errors.md": _index(rows)} | {
@@ -42,10 +55,17 @@ def _index(rows: list[ErrorCode]) -> str:
         table(
             ("code", "status", "title", "retry"),
             (
-                (f"[`{r.code}`](../errors/{r.code}.md)", str(r.status), r.title, _retry_word(r))
+                (_link(r), str(r.status), r.title, _retry_word(r))
                 for r in rows
+                if r.code not in START | RESERVED
             ),
         ),
+        "## A broker that does not start",
+        "It says why in one sentence on standard error, and ends with exit code 1.",
+        table(("code", "title"), ((_link(r), r.title) for r in rows if r.code in START)),
+        "## Reserved",
+        "Nothing answers with these in this version.",
+        table(("code", "title"), ((_link(r), r.title) for r in rows if r.code in RESERVED)),
     )
 
 
@@ -53,7 +73,7 @@ def _one(row: ErrorCode) -> str:
     links = "\n".join(f"* [{title}]({path})" for title, path in SEE_ALSO.get(row.code, ()))
     return page(
         row.code,
-        f"## What happened\n\n{row.title}. HTTP status {row.status}; over TCP `ERR {row.code}`.",
+        f"## What happened\n\n{row.title}. {_where(row)}",
         f"## Why\n\n{row.cause}",
         f"## What to do\n\n{row.advice}",
         f"## Retry\n\n{_retry_sentence(row)}",
@@ -63,6 +83,18 @@ def _one(row: ErrorCode) -> str:
     )
 
 
+def _link(row: ErrorCode) -> str:
+    return f"[`{row.code}`](../errors/{row.code}.md)"
+
+
+def _where(row: ErrorCode) -> str:
+    if row.code in START:
+        return "The broker said so on standard error and did not start (exit code 1)."
+    if row.code in RESERVED:
+        return "This code is reserved: nothing answers with it in this version."
+    return f"The request was refused (HTTP status {row.status})."
+
+
 def _retry_word(row: ErrorCode) -> str:
     if not row.retryable:
         return "no"
@@ -70,6 +102,8 @@ def _retry_word(row: ErrorCode) -> str:
 
 
 def _retry_sentence(row: ErrorCode) -> str:
+    if row.code in START:
+        return "Starting again without a change ends in the same way."
     if not row.retryable:
         return "The same request will be refused again. Change something first."
     wait = (
