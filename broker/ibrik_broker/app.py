@@ -75,9 +75,8 @@ async def serve(settings: Settings) -> int:
         async with asyncio.TaskGroup() as tasks:
             doors = Doors(settings, core, tasks)
             try:
-                sys.stdout.write(await doors.open() + "\n")
-                sys.stdout.flush()
-                await _serve_until(ending, doors)
+                banner = await doors.open()
+                await _serve_until(ending, doors, banner)
             except StartRefused as refused:  # raised after the group: it would wrap it
                 refusal = refused
             await doors.close(_drain_seconds(settings, ending))
@@ -89,12 +88,14 @@ async def serve(settings: Settings) -> int:
     return ending.exit_code
 
 
-async def _serve_until(ending: "Ending", doors: "Doors") -> None:
+async def _serve_until(ending: "Ending", doors: "Doors", banner: str) -> None:
     # What was built up to here lives until the end: the collector need not look at it again, and
     # its pauses shrink from tens of milliseconds to under one.
     gc.collect()
     gc.freeze()
     doors.is_ready = True
+    sys.stdout.write(banner + "\n")
+    sys.stdout.flush()
     log.info("broker ready", version=__version__, pid=os.getpid())
     reason = await ending.wait()
     doors.is_ready = False

@@ -78,7 +78,7 @@ def end_of_log(broker: Broker) -> int:
     """The offset after the last record, as the broker names it."""
     (reply,) = converse(broker, encode_fetch("orders", 2**62))
     assert isinstance(reply, Failed)
-    return int(reply.text.split(" to ")[1].split()[0])
+    return int(reply.text.split()[1])
 
 
 def converse(broker: Broker, stream: bytes) -> Iterator[Reply]:

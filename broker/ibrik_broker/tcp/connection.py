@@ -5,6 +5,7 @@ one request, and the engine calls back. `patience.py` says when a client takes t
 """
 
 import asyncio
+from collections.abc import Coroutine
 from functools import partial
 from typing import cast
 
@@ -52,6 +53,7 @@ class Connection(asyncio.Protocol):
         self._pipeline = Pipeline()
         self._patience = Patience(context.limits, self._loop.time())
         self._unacknowledged_bytes = 0
+        self._arriving_bytes = 0
         self._held_back: list[Command] | None = None
         """Commands that wait while the topic of the first one is being created."""
         self._is_reading = True
@@ -70,9 +72,9 @@ class Connection(asyncio.Protocol):
         if len(self._connections) >= limits.connections:
             counters.refused += 1
             text = f"The broker has {limits.connections} connections, its limit. Try again later."
-            self._fail("too-many-connections", text)
+            self._transport.write(encode_failure("too-many-connections", text))
+            self._transport.close()
             self._parser.close()
-            self._is_ending = True
             return
         counters.accepted += 1
         self._connections.add(self)
@@ -87,6 +89,7 @@ class Connection(asyncio.Protocol):
             self._held_back += commands
         else:
             self._carry_out(commands)
+        self._count_arriving()
         self._update_reading()
 
     def eof_received(self) -> bool:
@@ -111,6 +114,7 @@ class Connection(asyncio.Protocol):
         self._connections.discard(self)
         self._transport = None
         self._parser.close()
+        self._count_arriving()
         self._pipeline.clear()
         self._held_back = None
         self._context.changed.set()
@@ -175,7 +179,7 @@ class Connection(asyncio.Protocol):
             topic, partition = find_partition(context.engine, publish.target)
         except Refusal as refusal:
             if refusal.code == "unknown-topic" and context.create_topic is not None:
-                context.tasks.create_task(self._create_topic(publish.target.topic))
+                self._start(self._create_topic(publish.target.topic))
                 return False
             self._refuse(refusal, count)
             return True
@@ -231,6 +235,18 @@ class Connection(asyncio.Protocol):
         self._context.counters.errors[code] += 1
         self._reply(encode_failure(code, text))
 
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        """Run a task of this connection; a defect in it ends the connection and nothing else."""
+
+        async def guarded() -> None:
+            try:
+                await work
+            except Exception:
+                log.exception("connection failed")
+                self.abort()
+
+        self._context.tasks.create_task(guarded())
+
     # --- replies ----------------------------------------------------------------------------
 
     def _reply(self, reply: bytes) -> None:
@@ -252,7 +268,7 @@ class Connection(asyncio.Protocol):
             self._patience.on_reply(self._loop.time())
         if self._pipeline.next_fetch() and not self._is_fetching and not self._is_write_paused:
             self._is_fetching = True
-            self._context.tasks.create_task(self._fetch())
+            self._start(self._fetch())
         if not self._pipeline and self._held_back is None:
             self._end_when_due()
         self._update_reading()
@@ -303,6 +319,21 @@ class Connection(asyncio.Protocol):
             self._is_reading = False
             self._context.counters.pauses += 1
             self._transport.pause_reading()
+
+    def _count_arriving(self) -> None:
+        """Keep the bound on half-received payloads over all connections.
+
+        Pausing would not do: when all that is held are halves, nobody could ever complete one.
+        """
+        context, arriving = self._context, self._parser.pending_bytes
+        grown = arriving - self._arriving_bytes
+        self._arriving_bytes = arriving
+        context.arriving_bytes += grown
+        if grown > 0 and context.arriving_bytes > context.limits.in_flight_bytes:
+            self._parser.close()
+            self._count_arriving()
+            self._fail("buffer-full", "Too many messages are arriving at once. Try again later.")
+            self._is_ending = True
 
     def _is_full(self) -> bool:
         """Only who holds something pauses: its own acknowledgements will wake it again."""

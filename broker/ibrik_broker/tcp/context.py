@@ -35,6 +35,8 @@ class TcpContext:
     counters: TcpCounters = field(default_factory=TcpCounters)
     unacknowledged_bytes: int = 0
     """Of all connections: published, not yet answered."""
+    arriving_bytes: int = 0
+    """Of all connections: parts of payloads that are not complete yet."""
     is_draining: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a connection is gone; what draining waits for."""

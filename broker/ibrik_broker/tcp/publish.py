@@ -13,6 +13,9 @@ from ibrik_wire import Publish, Target, encode_failure, encode_published
 MESSAGE_OVERHEAD_BYTES = 64
 """What a held message costs besides its payload, so that a million empty ones are not free."""
 
+OFFSET_FACTS = ("earliest", "latest", "from_offset", "to_offset")
+"""What can be read at all, or what is damaged: always two of them, in this order."""
+
 
 def held_bytes(payloads: list[bytes]) -> int:
     return sum(map(len, payloads)) + MESSAGE_OVERHEAD_BYTES * len(payloads)
@@ -48,7 +51,9 @@ def encode_outcome(outcome: Outcome, count: int) -> bytes:
 
 
 def encode_refusal(refusal: Refusal) -> bytes:
-    return encode_failure(refusal.code, refusal.detail)
+    """`ERR`, with the offsets that a program needs before the sentence for a person."""
+    facts = [str(refusal.facts[name]) for name in OFFSET_FACTS if name in refusal.facts]
+    return encode_failure(refusal.code, " ".join([*facts, refusal.detail]))
 
 
 def too_large(topic: Topic) -> Refusal:

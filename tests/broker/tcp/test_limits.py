@@ -65,12 +65,25 @@ async def test_reading_pauses_at_the_cap_of_unacknowledged_bytes_and_goes_on_by_
 
 
 async def test_the_cap_over_all_connections_lets_everyone_finish(tmp_path: Path) -> None:
-    async with running_door(tmp_path, in_flight_bytes=4_096) as rig:
+    async with running_door(tmp_path, in_flight_bytes=65_536) as rig:
         clients = [await rig.connect() for _ in range(5)]
         for client in clients:
             client.send(encode_publish("orders", b"x" * 1_000) * 500)
         for client in clients:
             assert len(await client.expect(500)) == 500
+
+
+async def test_half_received_payloads_are_bounded_over_all_connections(tmp_path: Path) -> None:
+    async with running_door(tmp_path, in_flight_bytes=100_000) as rig:
+        first, second = await rig.connect(), await rig.connect()
+        first.send(b"PING\r\nPUB orders 80000\r\n" + b"x" * 60_000)
+        await first.expect(1)
+        second.send(b"PUB orders 80000\r\n" + b"x" * 60_000)
+        (failed,) = await second.expect_end()
+        assert isinstance(failed, Failed)
+        assert failed.code == "buffer-full"
+        first.send(b"x" * 20_000)
+        assert await first.expect(1) == [Published(0)]
 
 
 async def test_a_reader_that_does_not_read_costs_no_more_than_its_buffer(tmp_path: Path) -> None:
