@@ -22,6 +22,7 @@ from ibrik_broker.partitions.messages import Acks, Append, Message, Outcome, Rec
 from ibrik_broker.partitions.partition import Partition
 from ibrik_broker.partitions.publish import PublishRequest
 from ibrik_broker.partitions.raw import RawPublishRequest
+from ibrik_broker.partitions.recovered import log_recovery
 from ibrik_broker.partitions.refusals import shutting_down, topic_closed
 from ibrik_broker.partitions.settings import SEGMENT_BYTES_MAX
 from ibrik_broker.partitions.tail import TailCache
@@ -187,6 +188,7 @@ class Engine:
     async def _open_partition(self, topic: Topic, index: int) -> Partition:
         folder = self._volume.partition_folder(topic.id, index)
         log = await self._in_reader(partial(Log.open, self._disk, folder, topic.settings.log))
+        log_recovery(log, topic.name, index)
         partition = Partition(
             topic.name,
             index,
