@@ -163,6 +163,8 @@ class Deadline:
                 "body-not-decodable",
                 "The body ends too early, or its chunks are broken. Nothing of it was published.",
             ) from error
+        except RuntimeError as error:  # how aiohttp says that nobody is there any more
+            raise ConnectionResetError("the client went away") from error
         self._received_bytes += len(chunk)
         return chunk
 
@@ -198,16 +200,22 @@ def _unzstd(body: bytes, cap: int) -> bytes | None:
         return body
     inflater = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
     try:
-        announced = zstandard.frame_content_size(body)
-        if announced > cap:
+        announced_bytes = zstandard.frame_content_size(body)
+        if announced_bytes > cap:
             return None
-        # An announced size of 0 would be taken as unknown and hidden behind max_output_size.
-        return inflater.decompress(body, max_output_size=cap, allow_extra_data=False)
+        plain = inflater.decompress(body, max_output_size=cap, allow_extra_data=False)
+        if announced_bytes < 0:
+            # Such a frame may be followed by anything unnoticed; now that its size is known, look.
+            rest = inflater.decompressobj()
+            rest.decompress(body)
+            if rest.unused_data:
+                raise _broken("zstd")
     except zstandard.ZstdError as error:
         # The library says the same of a torn frame and of one that did not fit: look again.
         if _overflows(inflater, body, cap):
             return None
         raise _broken("zstd") from error
+    return plain
 
 
 def _overflows(inflater: zstandard.ZstdDecompressor, body: bytes, cap: int) -> bool:

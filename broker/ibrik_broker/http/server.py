@@ -66,6 +66,8 @@ class DoorProtocol(RequestHandler):
             self._loop.call_soon(self._end_of_input)  # its task starts in this very moment
         else:
             self.force_close()  # answered; only the rest of a refused body was still waited for
+            if self._task_handler is not None:
+                self._task_handler.cancel()
 
     def log_exception(self, *args: Any, **kwargs: Any) -> None:
         """Not for a body that broke off after its request was refused: nobody reads it."""

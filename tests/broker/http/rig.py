@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aiohttp import ClientSession, web
+from aiohttp import ClientSession, TCPConnector, web
 
 from ibrik_api.errors import CODES
 from ibrik_api.resources.topic import TopicSpec
@@ -126,6 +126,7 @@ class Rig:
                 return await read_reply(reader)
         finally:
             writer.close()
+            await writer.wait_closed()
 
     async def create(self, name: str, **spec: object) -> None:
         await self.parts.registry.create_topic(name, TopicSpec.model_validate(spec))
@@ -181,7 +182,8 @@ async def running_doors(
             DoorRunner(admin.app, settings, shutdown_timeout_s=2),
         )
         ports = [await _listen(runner) for runner in runners]
-        async with ClientSession(auto_decompress=False) as session:
+        connector = TCPConnector(limit=0)
+        async with ClientSession(connector=connector, auto_decompress=False) as session:
             rig = Rig(parts, data, admin, ports[0], ports[1], runners, session)
             try:
                 yield rig
