@@ -40,8 +40,13 @@ class Client(Reader):
 
         Without an `id` one is made, so that a retry never doubles the message. Raises Unavailable
         when the deadline passes: the message may or may not be there, and the same id is safe.
+        With acks="none" nothing is promised: no id is made and nothing is repeated.
         """
-        identity = id or self._identities.next()
+        if acks == "none":
+            # Nobody waits for such a message, so nobody knows whether to send it again.
+            identity, deadline_s = id, 0
+        else:
+            identity = id or self._identities.next()
         if value is None:
             envelope = encode_envelope(
                 None, key=key, headers=headers, identity=identity, partition=partition
@@ -68,7 +73,7 @@ class Client(Reader):
             durability=document["durability"],
             is_duplicate=answer.headers.get("Ibrik-Duplicate") == "true",
             timestamp=document.get("timestamp", ""),
-            id=identity,
+            id=identity or "",
         )
 
     async def publish_many(self, topic: str, values: Iterable[Any], **options: Any) -> list[Ack]:
@@ -97,7 +102,7 @@ class Client(Reader):
         )
 
     async def _publish_envelope(
-        self, topic: str, envelope: bytes, identity: str, acks: str, deadline_s: float | None
+        self, topic: str, envelope: bytes, identity: str | None, acks: str, deadline_s: float | None
     ) -> Ack:
         async def attempt() -> Answer:
             return await self._transport.request(
@@ -112,13 +117,13 @@ class Client(Reader):
         result = batch_results(answer.json(), 1)[0]
         if isinstance(result, IbrikError):
             raise result
-        return result._replace(id=identity)
+        return result._replace(id=identity or "")
 
 
 def _message_headers(
-    key: Any, headers: Headers | None, identity: str, partition: int | None
+    key: Any, headers: Headers | None, identity: str | None, partition: int | None
 ) -> dict[str, str]:
-    sent = {"Idempotency-Key": identity}
+    sent = {} if identity is None else {"Idempotency-Key": identity}
     raw_key = key_bytes(key)
     if raw_key is not None:
         sent["Ibrik-Key"] = quote(raw_key, safe="")

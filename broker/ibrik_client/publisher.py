@@ -2,7 +2,7 @@
 
 One request is in flight at a time, so messages keep their order. Pending bytes are bounded: `send`
 waits when the bound is reached. Every message carries an id made here, so a repeated request
-doubles nothing. A batch is sent with `partial=true`: a message that is refused fails alone.
+doubles nothing; with `acks="none"` there is neither id nor repetition. A batch is sent with `partial=true`: a message that is refused fails alone.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 
 from ibrik_client.errors import IbrikError, ServerFailed, Unavailable, error_of
 from ibrik_client.messages import Ack, Headers, encode_envelope
-from ibrik_client.retry import RetryPolicy, with_retries
+from ibrik_client.retry import NO_RETRY, RetryPolicy, with_retries
 from ibrik_client.transport import Transport
 
 BATCH_RECORDS = 1_000
@@ -37,7 +37,7 @@ class Identities:
 
 class Waiting(NamedTuple):
     envelope: bytes
-    identity: str
+    identity: str | None
     done: "asyncio.Future[Ack]"
 
 
@@ -65,7 +65,7 @@ class Publisher:
         """Messages that are neither acknowledged nor refused yet."""
         self._transport = transport
         self._path = path
-        self._policy = policy
+        self._policy = policy if acks == "durable" else NO_RETRY
         self._acks = acks
         self._batch_records = batch_records
         self._batch_bytes = batch_bytes
@@ -118,7 +118,7 @@ class Publisher:
     ) -> "asyncio.Future[Ack]":
         """Hand one message over; the future is its acknowledgement. Waits only for room."""
         assert self._is_open, "a publisher is used inside its `async with` block"
-        identity = id or self._identities.next()
+        identity = id if id or self._acks == "none" else self._identities.next()
         envelope = encode_envelope(
             value, key=key, headers=headers, identity=identity, partition=partition
         )
@@ -221,7 +221,7 @@ class Publisher:
             # `flush` raises it as well, so nobody has to look at every future.
             waiting.done.exception()
         else:
-            waiting.done.set_result(result._replace(id=waiting.identity))
+            waiting.done.set_result(result._replace(id=waiting.identity or ""))
 
     async def _notify(self) -> None:
         async with self._changed:

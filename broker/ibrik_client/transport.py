@@ -6,6 +6,7 @@ no proxy is taken from the environment.
 """
 
 import email.utils
+import io
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -23,6 +24,8 @@ REQUEST_TIMEOUT_S = 30.0
 # The broker sends a comment every 15 s on a quiet stream; two missed ones mean a dead connection.
 STREAM_SILENCE_S = 45.0
 MAX_PROBLEM_BYTES = 64 * 1024
+WHOLE_BODY_BYTES = 512 * 1024
+"""Larger bodies are written in pieces, so that others on the event loop have their turn."""
 GATEWAY_STATUSES = (502, 503, 504)
 
 
@@ -109,7 +112,7 @@ class Transport:
                 self.url + path,
                 params=params,
                 headers=headers,
-                data=body,
+                data=io.BytesIO(body) if body and len(body) > WHOLE_BODY_BYTES else body,
                 timeout=timeout,
                 allow_redirects=False,
             ) as response:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 BANNER = re.compile(r"^ibrik \S+ .*\bhttp (\S+)\s+tcp (\S+)\s+admin (\S+)")
-START_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
 IBRIK = str(Path(sys.executable).with_name("ibrik"))
 
