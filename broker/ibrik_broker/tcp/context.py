@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ibrik_broker.partitions.engine import Engine
 from ibrik_broker.settings import LimitSettings
+from ibrik_broker.tcp.fetch import DecodedBatches
 
 CreateTopic = Callable[[str], Awaitable[None]]
 
@@ -33,6 +34,7 @@ class TcpContext:
     create_topic: CreateTopic | None = None
     """Creates a topic on first use (`--dev`); None refuses unknown topics."""
     counters: TcpCounters = field(default_factory=TcpCounters)
+    decoded: DecodedBatches = field(default_factory=DecodedBatches)
     unacknowledged_bytes: int = 0
     """Of all connections: published, not yet answered."""
     arriving_bytes: int = 0
