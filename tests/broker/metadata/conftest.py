@@ -13,8 +13,8 @@ CLUSTER = "3f0c5a62-0000-4000-8000-000000000001"
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
-    with running_postgres(tmp_path_factory.mktemp("postgres")) as server:
+def postgres() -> Iterator[Postgres]:
+    with running_postgres() as server:
         yield server
 
 
