@@ -140,8 +140,13 @@ class Engine:
     async def open_topic(self, topic_id: str, name: str, spec: TopicSpec) -> Topic:
         """Open (and recover) every partition of a topic whose folders exist; serve it."""
         topic = Topic(topic_id, name, spec, segment_bytes_max=self._config.segment_bytes_max)
-        for index in range(spec.partitions):
-            topic.partitions.append(await self._open_partition(topic, index))
+        try:
+            for index in range(spec.partitions):
+                topic.partitions.append(await self._open_partition(topic, index))
+        except BaseException:
+            for partition in topic.partitions:  # a topic is served whole or not at all
+                partition.log.close(clean=False)
+            raise
         logs = [partition.log for partition in topic.partitions]
         now_ms = self._clock_ms()
         load = partial(

@@ -8,6 +8,7 @@ import pytest
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.topic import TopicSpec
 from ibrik_broker.partitions.messages import Acks, Durability
+from ibrik_log.errors import StorageFailed
 from tests.broker.partitions.engine_support import Clock, message, read_all, running_engine
 
 
@@ -218,3 +219,21 @@ async def test_the_offset_of_a_time_is_the_first_record_at_or_after_it(tmp_path:
         assert await partition.offset_for_timestamp(start + 1_500) == 2
         assert await partition.offset_for_timestamp(start - 1) == 0
         assert await partition.offset_for_timestamp(start + 99_999) == 5
+
+
+async def test_a_topic_that_cannot_be_opened_whole_leaves_nothing_open(tmp_path: Path) -> None:
+    async with running_engine(tmp_path) as rig:
+        topic = await rig.topic(partitions=2)
+        await rig.engine.publish(topic, [message(b"a", partition=0)])
+    second = tmp_path / "topics" / topic.id / "1"
+    for file in second.iterdir():
+        file.unlink()
+    second.rmdir()
+    second.write_text("a file where a folder belongs")
+    async with running_engine(tmp_path) as rig:
+        with pytest.raises(StorageFailed):
+            await rig.topic(partitions=2)
+        assert rig.engine.topics() == []
+        second.unlink()
+        topic = await rig.topic(partitions=2)
+        assert [r.value for r in await read_all(topic, 0)] == [b"a"]
