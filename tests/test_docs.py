@@ -46,6 +46,8 @@ HOST = re.compile(r"\b(?:[a-z0-9-]+\.)+(?:com|dev|io|net|org)\b")
 HOSTS = {"cloudevents.io", "ibrik.dev", "topic.ibrik.dev", "kafka.apache.org", "msgpack.org"}
 # Shown in order to be refused.
 MISTYPED = {"IBRIK_LOG__SEGMENT_BYTE"}
+# Files whose names look like settings.
+FILES = {"metadata.db"}
 ADR_PARTS = ("**Context.**", "**Decision.**", "**Consequences.**", "**Alternatives.**")
 
 
@@ -154,6 +156,9 @@ def test_a_page_names_only_what_exists(page: Path) -> None:
     metrics = {metric.name for metric in METRICS}
     packages = {path.name for path in ROOT.glob("*/ibrik_*")}
     known = {variable_of(name) for name in known_names()} | CLIENT_VARIABLES | MISTYPED
+    groups = {name.split(".")[0] for name in known_names() if "." in name}
+    dotted = set(re.findall(rf"`((?:{'|'.join(groups)})\.[a-z_]+)", text))
+    assert dotted - set(known_names()) - FILES == set()
     words = set(re.findall(r"\bibrik_[a-z_]+", text)) - metrics - packages
     assert words | (set(re.findall(r"\bIBRIK_[A-Z_]+", text)) - known) == set()
 
