@@ -1,6 +1,7 @@
 """How results look: tables for people, JSON and YAML for programs, numbers and sizes in words."""
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
@@ -8,6 +9,7 @@ from typing import Any, TextIO
 from ibrik_cli.options import Output
 
 Document = Mapping[str, Any]
+FIGURE = re.compile(r"[0-9][0-9,.]*( [kMGTP]?B| ms)?")
 NO_TERMINAL_COLUMNS = 4_096
 """Width when nobody looks: a pipe must not cut what it carries."""
 
@@ -54,7 +56,7 @@ def print_table(
     stream = stream or sys.stdout
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0))
     for index, name in enumerate(columns):
-        is_number = all(row[index][:1].isdigit() for row in rows)
+        is_number = all(FIGURE.fullmatch(row[index]) for row in rows)
         table.add_column(
             Text(name), justify="right" if is_number and index else "left", no_wrap=True
         )

@@ -2,7 +2,8 @@
 
 One request is in flight at a time, so messages keep their order. Pending bytes are bounded: `send`
 waits when the bound is reached. Every message carries an id made here, so a repeated request
-doubles nothing; with `acks="none"` there is neither id nor repetition. A batch is sent with `partial=true`: a message that is refused fails alone.
+doubles nothing; with `acks="none"` there is neither id nor repetition. A batch is sent with
+`partial=true`: a message that is refused fails alone.
 """
 
 import asyncio
