@@ -165,37 +165,64 @@ class LogWriter:
     def _commit(self, work: Work) -> None:
         """Write a group, flush it, and hand the result to the event loop."""
         first_put = self._first_put
-        now_ms = self._clock_ms()
-        commits: list[Commit] = []
+        record_count = sum(append.record_count for _, appends in work for append in appends)
+        must_flush = self._must_flush(work, first_put)
+        commits = self._write(work)
+        if must_flush:
+            commits = self._answer_written(work, commits)
+            # Frames first: a producer that hears "OK" and reads at once finds its record.
+            commits = self._flush() + commits
+        self._post(commits)
+        if work:
+            self.group_records.observe(record_count)
+            self.append_to_ack_seconds.observe(time.perf_counter() - first_put)
+        self.look_for_room()
+
+    def _must_flush(self, work: Work, first_put: float) -> bool:
+        """Whether somebody waits for the flush, or what is written has waited long enough."""
         if not self._unflushed:
             self._unflushed_since = first_put
         # Also while there is always more to write: `written` promises a flush within a second.
         is_due = first_put - self._unflushed_since > WRITTEN_FLUSH_SECONDS
-        must_flush = not work or self._is_closing or is_due
+        return (
+            not work
+            or self._is_closing
+            or is_due
+            or any(p.settings.durability is Durability.FLUSHED for p, _ in work)
+        )
+
+    def _write(self, work: Work) -> list[Commit]:
+        now_ms = self._clock_ms()
+        commits: list[Commit] = []
         for partition, appends in work:
             outcomes, frames = write_appends(partition, appends, now_ms)
             if frames:
                 self._unflushed.setdefault(partition, []).extend(frames)
             commits.append(Commit(partition, outcomes))
-            must_flush = must_flush or partition.settings.durability is Durability.FLUSHED
+        return commits
+
+    def _answer_written(self, work: Work, commits: list[Commit]) -> list[Commit]:
+        """Answer who does not wait for the flush that others need; return the others' commits.
+
+        The answered leave `work` too, so that a failing flush does not answer them again.
+        """
         written = [c for c in commits if c.partition.settings.durability is Durability.WRITTEN]
-        if written and must_flush:
-            # Their producers do not wait for the flush that others of this group need.
-            self._post(written)
-            commits = [c for c in commits if c not in written]
-        if must_flush and self._unflushed:
-            flush_started = time.perf_counter()
-            self._flusher.flush([partition.log for partition in self._unflushed])
-            self.flush_seconds.observe(time.perf_counter() - flush_started)
-            commits.extend(Commit(p, frames=frames) for p, frames in self._unflushed.items())
-            # Frames first: a producer that hears "OK" and reads at once finds its record.
-            commits.sort(key=lambda commit: not commit.frames)
-            self._unflushed = {}
-        self._post(commits)
-        if work:
-            self.group_records.observe(sum(a.record_count for _, appends in work for a in appends))
-            self.append_to_ack_seconds.observe(time.perf_counter() - first_put)
-        self.look_for_room()
+        if not written:
+            return commits
+        self._post(written)
+        answered = {commit.partition for commit in written}
+        work[:] = [(p, appends) for p, appends in work if p not in answered]
+        return [commit for commit in commits if commit.partition not in answered]
+
+    def _flush(self) -> list[Commit]:
+        """Flush all that is written; the frames that readers may see now."""
+        if not self._unflushed:
+            return []
+        started = time.perf_counter()
+        self._flusher.flush([partition.log for partition in self._unflushed])
+        self.flush_seconds.observe(time.perf_counter() - started)
+        flushed, self._unflushed = self._unflushed, {}
+        return [Commit(partition, frames=frames) for partition, frames in flushed.items()]
 
     def _post(self, commits: list[Commit]) -> None:
         if commits:

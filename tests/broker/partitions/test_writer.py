@@ -225,3 +225,45 @@ async def test_the_tail_is_not_the_only_source(tmp_path: Path) -> None:
         await rig.engine.publish(topic, [message(b"%d" % n) for n in range(3_000)])
         assert rig.engine.tails.size_bytes == 0
         assert [r.value for r in await read_all(topic)] == [b"%d" % n for n in range(3_000)]
+
+
+async def test_a_failed_flush_does_not_answer_again_who_did_not_wait_for_it(tmp_path: Path) -> None:
+    disk = TurningDisk()
+    async with running_engine(tmp_path, disk=disk) as rig:
+        flushed, written = await rig.topic("safe"), await rig.topic("fast", durability="written")
+        await rig.engine.publish(flushed, [message(b"kept")])
+        before = disk.flush_count
+        disk.may_flush.clear()
+        disk.fails_flush = True
+        opening = asyncio.ensure_future(rig.engine.publish(flushed, [message(b"opening")]))
+        while disk.flush_count == before:  # the writer is in its flush; the next two share a group
+            await asyncio.sleep(0)
+        requests = [
+            asyncio.ensure_future(rig.engine.publish(topic, [message(b"a")]))
+            for topic in (written, flushed)
+        ]
+        await settle()
+        disk.may_flush.set()
+        for request in (opening, *requests):
+            assert await refusal_of(request) == "storage-failed"
+        assert written.partitions[0].buffer.pending_records == 0
+
+
+async def test_a_group_of_both_classes_answers_the_written_ones_once(tmp_path: Path) -> None:
+    disk = TurningDisk()
+    async with running_engine(tmp_path, disk=disk) as rig:
+        flushed, written = await rig.topic("safe"), await rig.topic("fast", durability="written")
+        disk.may_flush.clear()
+        disk.fails_flush = True
+        with rig.engine.writer._condition:  # both come before the writer takes the group
+            requests = [
+                asyncio.ensure_future(rig.engine.publish(topic, [message(b"a")]))
+                for topic in (written, flushed)
+            ]
+        await settle()
+        disk.may_flush.set()
+        outcomes = await asyncio.gather(*requests, return_exceptions=True)
+        codes = [getattr(outcome, "code", "acknowledged") for outcome in outcomes]
+        assert codes[1] == "storage-failed"
+        assert codes[0] in ("acknowledged", "storage-failed"), "it may have been a group before"
+        assert written.partitions[0].buffer.pending_records == 0
