@@ -165,6 +165,13 @@ async def test_a_topic_deleted_under_retain_is_detached_and_comes_back_whole(
         assert parts.messages("orders") == 2
 
 
+async def test_a_detached_topic_comes_back_as_it_was_when_nothing_is_wished(parts: Parts) -> None:
+    kept = spec(partitions=3, retention={"time": "30d"})
+    await parts.registry.create_topic("orders", kept)
+    await parts.registry.delete_topic("orders")
+    assert (await parts.registry.create_topic("orders", spec())).spec == kept
+
+
 async def test_a_topic_deleted_under_delete_is_gone_and_the_next_is_another(
     tmp_path: Path,
 ) -> None:

@@ -82,7 +82,9 @@ class Registry:
     # --- over HTTP --------------------------------------------------------------------------------
 
     async def create_topic(self, name: str, spec: TopicSpec) -> TopicResource:
-        """Make a topic, or adopt the detached one of this name. The same again changes nothing.
+        """Make a topic, or adopt the detached one of this name (as it was, if nothing is wished).
+
+        The same again changes nothing.
 
         Raises Refusal: invalid-name, unsupported-field, topic-exists, storage-full …
         """
@@ -246,6 +248,8 @@ class Registry:
                 _refuse_precondition(name, "there is no such topic")
             await self.create(name, spec, owner)
         elif row.state is TopicState.DETACHED:
+            if not may_update and spec == TopicSpec():
+                spec = stored_spec(row)  # defaults would let retention delete what was kept
             check_adoption(row, spec)
             await self.readopt(row, spec, owner)
         elif self.engine.topic(name).spec != spec:
