@@ -159,7 +159,7 @@ async def test_a_topic_deleted_under_retain_is_detached_and_comes_back_whole(
         with pytest.raises(Refusal, match="Bring it back with: ibrik topic create orders"):
             parts.engine.topic("orders")
         assert parts.registry.list_topics() == []
-        await refused("partitions-shrink", parts.registry.create_topic("orders", spec()))
+        await refused("partitions-shrink", parts.registry.put_topic("orders", spec()))
         await parts.registry.create_topic("orders", spec(partitions=3))
         assert parts.engine.topic("orders").id == topic_id
         assert parts.messages("orders") == 2
