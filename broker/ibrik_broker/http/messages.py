@@ -155,7 +155,7 @@ def _read(door: Door) -> list[Operation]:
             "What can be read of every partition.",
             handler.partitions,
             (Answer(200, "The ranges of offsets.", (Body(JSON, PartitionList),)),),
-            ("invalid-name", "unknown-topic", "topic-detached"),
+            p.TOPIC_CODES,
             parameters=(p.TOPIC,),
         ),
         _read_messages(handler),
@@ -179,7 +179,7 @@ def _read(door: Door) -> list[Operation]:
                     },
                 ),
             ),
-            (*p.READ_CODES[:3], *_OFFSET_CODES),
+            (*p.TOPIC_CODES, *_OFFSET_CODES),
             parameters=(p.TOPIC, p.PARTITION, p.OFFSET),
         ),
     ]

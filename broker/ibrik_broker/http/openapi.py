@@ -40,10 +40,25 @@ def build_document(title: str, description: str, operations: Iterable[Operation]
         "servers": [{"url": "/"}],
         "paths": paths,
         "components": {
-            "schemas": component_schemas(),
+            "schemas": _without_durations(component_schemas()),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
+
+
+def _without_durations(schema: Any) -> Any:
+    """Drop `format: duration`: to Kubernetes it means `7d`, to JSON Schema ISO 8601's `P7D`."""
+    match schema:
+        case dict():
+            return {
+                key: _without_durations(value)
+                for key, value in schema.items()
+                if (key, value) != ("format", "duration")
+            }
+        case list():
+            return [_without_durations(item) for item in schema]
+        case _:
+            return schema
 
 
 def codes_of(operation: Operation) -> list[str]:

@@ -84,6 +84,7 @@ PUBLISH_CODES = (
     "unknown-topic",
     "unknown-partition",
     "topic-detached",
+    "topic-unavailable",
     "message-too-large",
     "idempotency-mismatch",
     "storage-full",
@@ -91,4 +92,5 @@ PUBLISH_CODES = (
     "not-ready",
     "shutting-down",
 )
-READ_CODES = ("invalid-name", "unknown-topic", "topic-detached", "unsupported-field")
+TOPIC_CODES = ("invalid-name", "unknown-topic", "topic-detached", "topic-unavailable")
+READ_CODES = (*TOPIC_CODES, "unsupported-field")

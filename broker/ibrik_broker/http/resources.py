@@ -42,7 +42,6 @@ SPEC_CODES = (
 )
 CHANGE_CODES = (
     *SPEC_CODES,
-    "immutable-field",
     "partitions-shrink",
     "precondition-failed",
     "managed-by-resource",

@@ -149,12 +149,14 @@ async def running_doors(
     dev: bool = False,
     heartbeat_ms: int = 15_000,
     token_file: Path | None = None,
+    creates: bool = True,
     **limits: Any,
 ) -> AsyncIterator[Rig]:
-    """Both doors, with the topic `orders`."""
+    """Both doors, with the topic `orders` unless it is not to be created."""
     settings = LimitSettings(**limits)
     async with open_parts(folder, disk=disk) as parts:
-        await parts.registry.create_topic("orders", TopicSpec())
+        if creates:
+            await parts.registry.create_topic("orders", TopicSpec())
 
         async def create(name: str) -> None:
             await parts.registry.create_topic(name, TopicSpec())

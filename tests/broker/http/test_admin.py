@@ -68,6 +68,21 @@ async def test_a_folder_is_adopted_by_its_id(rig: Rig) -> None:
     (await admin(rig, "POST", f"/admin/v1/topics/{topic_id}:adopt")).refused("topic-exists")
 
 
+async def test_a_topic_whose_row_is_lost_is_kept_and_can_be_adopted(tmp_path: Path) -> None:
+    async with running_doors(tmp_path) as rig:
+        await rig.publish(b"1")
+        topic_id = rig.parts.engine.topic("orders").id
+    for database in tmp_path.glob("metadata.db*"):
+        database.unlink()
+    async with running_doors(tmp_path, creates=False) as rig:
+        (await rig.publish(b"2")).refused("topic-unavailable")
+        (await rig.call("GET", "/v1/topics/orders")).refused("topic-unavailable")
+        body = {"metadata": {"name": "orders"}}
+        (await rig.call("POST", "/v1/topics", body)).refused("topic-unavailable")
+        assert (await admin(rig, "POST", f"/admin/v1/topics/{topic_id}:adopt")).status == 200
+        assert await rig.values() == [1]
+
+
 async def test_only_a_token_of_the_file_opens_the_door(tmp_path: Path) -> None:
     token_file = tmp_path / "token"
     token_file.write_text("current\nprevious\n\n")
