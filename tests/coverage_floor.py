@@ -22,9 +22,7 @@ SHOWN = (
 
 
 def main() -> int:
-    measured = coverage.Coverage(
-        data_file=str(ROOT / ".coverage"), config_file=str(ROOT / "pyproject.toml")
-    )
+    measured = coverage.Coverage(config_file=str(ROOT / "pyproject.toml"))
     measured.load()
     print(f"{'package':<34}{'lines':>8}{'covered':>9}")
     percents = {package: _report(measured, package) for package in JUDGED + SHOWN}
