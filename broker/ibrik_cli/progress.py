@@ -15,7 +15,7 @@ class Progress:
 
     def __init__(self, bar: "rich.progress.Progress | None", label: str) -> None:
         self._bar = bar
-        self._task = bar.add_task(label, total=None) if bar else None
+        self._task = bar.add_task(label, total=None, rate="") if bar else None
         self._started_s = time.monotonic()
         self._seconds = 0.0
         self.count = 0
@@ -24,7 +24,7 @@ class Progress:
         self.count = count
         self._seconds = time.monotonic() - self._started_s
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=count)
+            self._bar.update(self._task, completed=count, rate=self.rate_text())
 
     def rate_text(self) -> str:
         return f"{self.count / max(self._seconds, 1e-3):,.0f}/s"
@@ -41,7 +41,7 @@ def open_progress(label: str) -> Iterator[Progress]:
 
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}  {task.completed:,.0f}  {task.speed:,.0f}/s"),
+        TextColumn("{task.description}  {task.completed:,.0f}  {task.fields[rate]}"),
     )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         yield Progress(bar, label)

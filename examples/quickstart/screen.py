@@ -1,10 +1,18 @@
 """What the demo prints: calm lines, a progress bar on a terminal, tables."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 console = Console(highlight=False)
@@ -29,21 +37,23 @@ def bar(label: str, total: int) -> Iterator["Bar"]:
         TextColumn("   {task.description}"),
         BarColumn(bar_width=30),
         MofNCompleteColumn(),
-        TextColumn("{task.speed:,.0f}/s" if console.is_terminal else ""),
+        TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(compact=True),
     )
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as progress:
-        yield Bar(progress, progress.add_task(label, total=total))
+        yield Bar(progress, progress.add_task(label, total=total, rate=""))
 
 
 class Bar:
-    def __init__(self, progress: Progress, task: int) -> None:
+    def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress, self._task = progress, task
+        self._began_s = time.monotonic()
 
     def show(self, count: int) -> None:
-        self._progress.update(self._task, completed=count)  # type: ignore[arg-type]
+        rate = count / max(time.monotonic() - self._began_s, 1e-3)
+        self._progress.update(self._task, completed=count, rate=f"{rate:,.0f}/s")
 
 
 def offsets_table(ranges: Mapping[int, tuple[int, int]]) -> None:

@@ -1,5 +1,6 @@
 """A real HTTP server that answers as told, one answer a request; for what a broker rarely does."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     is_cut: bool = False
     """Close the connection after the body, as if more had to come."""
+    is_silent: bool = False
+    """Take the request and never answer."""
 
 
 @dataclass
@@ -33,6 +36,8 @@ async def scripted_server(replies: Sequence[Reply]) -> AsyncIterator[Script]:
         script.requests.append(
             (request.method, request.path_qs, dict(request.headers), await request.read())
         )
+        if reply.is_silent:
+            await asyncio.Event().wait()
         response = web.StreamResponse(status=reply.status, headers=reply.headers)
         await response.prepare(request)
         await response.write(reply.body)
@@ -44,7 +49,7 @@ async def scripted_server(replies: Sequence[Reply]) -> AsyncIterator[Script]:
 
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handle)
-    runner = web.AppRunner(app, shutdown_timeout=1)
+    runner = web.AppRunner(app, shutdown_timeout=0.01)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
