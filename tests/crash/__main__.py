@@ -38,8 +38,13 @@ def main() -> int:
     acknowledged = campaign.ledger.acknowledged
     for sentence in findings.sentences + simulation.failures:
         print(sentence)
-    if campaign.ledger.refusals:
-        print(f"asked to try again later: {dict(campaign.ledger.refusals)}")
+    ledger = campaign.ledger
+    print(
+        f"outcome unknown, sent again: {ledger.retries_found + ledger.retries_stored:,} messages, "
+        f"of which {ledger.retries_found:,} had been stored"
+    )
+    if ledger.refusals:
+        print(f"asked to try again later: {dict(ledger.refusals)}")
     has_enough = acknowledged >= arguments.minimum_acknowledged
     if not has_enough:
         print(f"fewer than the {arguments.minimum_acknowledged:,} acknowledged that were asked for")

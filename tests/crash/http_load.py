@@ -11,14 +11,20 @@ import base64
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from tests.crash.ledger import Ledger, LogName, value_of
 
-Receipt = tuple[int, int]  # partition, offset
+
+class Receipt(NamedTuple):
+    """Where one message is, and whether it was there before this request."""
+
+    partition: int
+    offset: int
+    is_duplicate: bool
 
 
 class UnexpectedAnswer(Exception):
@@ -46,7 +52,7 @@ class HttpProducer(abc.ABC):
         """The next request; its messages count as sent from here on."""
 
     @abc.abstractmethod
-    def receipts(self, request: Request, answer: Any) -> list[Receipt]:
+    def receipts(self, answer: Any) -> list[Receipt]:
         """Where each message of the request is, in its order."""
 
     async def prepare(self, session: aiohttp.ClientSession) -> None:
@@ -67,7 +73,8 @@ class HttpProducer(abc.ABC):
         if self._answered is not None:
             await self._send(session, self._answered)
         if self._unanswered is not None:
-            await self._send(session, self._unanswered)
+            receipts = await self._send(session, self._unanswered)
+            self.ledger.note_retry(sum(each.is_duplicate for each in receipts), len(receipts))
             self._answered, self._unanswered = self._unanswered, None
 
     async def _send_next(self, session: aiohttp.ClientSession) -> None:
@@ -75,7 +82,7 @@ class HttpProducer(abc.ABC):
         await self._send(session, self._unanswered)
         self._answered, self._unanswered = self._unanswered, None
 
-    async def _send(self, session: aiohttp.ClientSession, request: Request) -> None:
+    async def _send(self, session: aiohttp.ClientSession, request: Request) -> list[Receipt]:
         while True:
             async with session.post(
                 request.path, data=request.body, headers=request.headers
@@ -88,11 +95,11 @@ class HttpProducer(abc.ABC):
             if answer.status not in (200, 201):
                 raise UnexpectedAnswer(f"{request.path}: {answer.status} {text}")
             break
-        for sequence, (partition, offset) in zip(
-            request.sequences, self.receipts(request, json.loads(text)), strict=True
-        ):
-            log_number = self.ledger.log_number(LogName(self.topic, partition))
-            self.ledger.acknowledge(self.name, sequence, log_number, offset)
+        receipts = self.receipts(json.loads(text))
+        for sequence, receipt in zip(request.sequences, receipts, strict=True):
+            log_number = self.ledger.log_number(LogName(self.topic, receipt.partition))
+            self.ledger.acknowledge(self.name, sequence, log_number, receipt.offset)
+        return receipts
 
     def _next(self) -> tuple[int, bytes]:
         sequence = self.ledger.send(self.name)
@@ -111,8 +118,8 @@ class SingleProducer(HttpProducer):
             {"Idempotency-Key": f"{self.name}-{sequence}"},
         )
 
-    def receipts(self, request: Request, answer: Any) -> list[Receipt]:
-        return [(answer["partition"], answer["offset"])]
+    def receipts(self, answer: Any) -> list[Receipt]:
+        return [_receipt(answer)]
 
 
 class BatchProducer(HttpProducer):
@@ -144,8 +151,8 @@ class BatchProducer(HttpProducer):
         body = b"\n".join(json.dumps(message).encode() for message in messages)
         return Request(path, body, sequences, {"Content-Type": "application/x-ndjson"})
 
-    def receipts(self, request: Request, answer: Any) -> list[Receipt]:
-        return [(each["partition"], each["offset"]) for each in answer["messages"]]
+    def receipts(self, answer: Any) -> list[Receipt]:
+        return [_receipt(each) for each in answer["messages"]]
 
 
 class SequencedProducer(HttpProducer):
@@ -191,9 +198,13 @@ class SequencedProducer(HttpProducer):
             },
         )
 
-    def receipts(self, request: Request, answer: Any) -> list[Receipt]:
+    def receipts(self, answer: Any) -> list[Receipt]:
         return [
-            (batch["partition"], batch["offset"] + index)
-            for batch in answer["batches"]
-            for index in range(self._size)
+            _receipt(batch, index) for batch in answer["batches"] for index in range(self._size)
         ]
+
+
+def _receipt(answer: Any, index: int = 0) -> Receipt:
+    """Of one message, or of the message with `index` in a batch."""
+    is_duplicate = answer.get("duplicate", False)
+    return Receipt(answer["partition"], answer["offset"] + index, is_duplicate)

@@ -54,6 +54,9 @@ class Ledger:
     # Two answers for one message that do not agree: no log is needed to know that one is wrong.
     contradictions: list[str] = field(default_factory=list)
     refusals: Counter[str] = field(default_factory=Counter)  # "try again later", by code
+    # Messages of unknown outcome that were sent again: had they been stored before, or not?
+    retries_found: int = 0
+    retries_stored: int = 0
     _log_numbers: dict[LogName, int] = field(default_factory=dict)
 
     def log_number(self, log: LogName) -> int:
@@ -87,6 +90,10 @@ class Ledger:
                 f"message {producer}:{sequence} was acknowledged at {self.describe(known)}, "
                 f"and again at {self.describe(place)}"
             )
+
+    def note_retry(self, found: int, messages: int) -> None:
+        self.retries_found += found
+        self.retries_stored += messages - found
 
     def take_recent(self) -> list[tuple[int, int]]:
         recent, self.recent = self.recent, []
