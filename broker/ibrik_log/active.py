@@ -1,8 +1,9 @@
 """The active segment: the only one that is written, by one thread."""
 
 from collections.abc import Sequence
+from struct import Struct
 
-from .batch import read_header, stamp
+from .batch import stamp
 from .config import LogConfig
 from .epochs import Lineage
 from .errors import StorageFull
@@ -13,6 +14,8 @@ from .segment import Segment
 from .timeindex import TimeIndex
 
 MAX_RELATIVE_OFFSET = (1 << 31) - 1
+_COUNT = Struct(">i")
+_COUNT_AT = 57
 
 
 class ActiveSegment:
@@ -62,7 +65,7 @@ class ActiveSegment:
         for batch in batches:
             assert len(batch) <= MAX_FRAME_BYTES, "a batch fits into a frame"
             stamp(batch, base_offset=offset, leader_epoch=leader_epoch, append_time_ms=append_ms)
-            offset += read_header(batch).record_count
+            offset += _COUNT.unpack_from(batch, _COUNT_AT)[0]
             points.append((offset - 1 - segment.base_offset, position))
             position += len(batch)
         self._file.append(batches)

@@ -15,8 +15,9 @@ Body = dict[str, Any]
 
 
 def encode_document(kind: str, version: int, body: Body) -> bytes:
-    document = {"kind": kind, "version": version, "crc32c": _checksum(body), "body": body}
-    return json.dumps(document, separators=(",", ":")).encode() + b"\n"
+    text = _canonical(body)
+    frame = {"kind": kind, "version": version, "crc32c": f"{crc32c(text):08x}"}
+    return json.dumps(frame, separators=(",", ":"))[:-1].encode() + b',"body":' + text + b"}\n"
 
 
 def decode_document(content: bytes, kind: str, version: int) -> Body:
@@ -31,11 +32,10 @@ def decode_document(content: bytes, kind: str, version: int) -> Body:
             f"expected {kind} version {version}, "
             f"found {document.get('kind')} version {document.get('version')}"
         )
-    if document.get("crc32c") != _checksum(document["body"]):
+    if document.get("crc32c") != f"{crc32c(_canonical(document['body'])):08x}":
         raise UnreadableDocument(f"the checksum of the {kind} document is wrong")
     return cast("Body", document["body"])
 
 
-def _checksum(body: Body) -> str:
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return f"{crc32c(text.encode()):08x}"
+def _canonical(body: Body) -> bytes:
+    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()

@@ -63,6 +63,8 @@ class SegmentReader:
         offset = self._segment.base_offset + relative_offset
         if self._segment.is_index_trusted or self._was_reached(offset, timestamp_ms):
             return offset
+        if self._is_active:  # its index is the writer's; a walk from the start is always right
+            return self._segment.base_offset
         self._rebuild()
         relative_offset = self._segment.indexes(self._lineage, self._interval_bytes, write=False)[
             1

@@ -118,26 +118,47 @@ class FrameScanner:
         return chunk
 
     def _frames_of(self, chunk: bytes) -> Iterator[Frame]:
+        """The whole frames of a chunk. One unpack a frame: a start walks millions of them."""
         at = 0
         start = self.position
-        last = len(chunk) - _SMALLEST
+        size_bytes = len(chunk)
         unpack = HEADER.unpack_from
         view = memoryview(chunk)
+        offset = self.offset
         epoch, until = self._span()
-        while at <= last:
-            length = _LENGTH.unpack_from(chunk, at + 8)[0] + PREFIX_BYTES
-            if at + length > len(chunk) or length < _SMALLEST:
+        while at + _SMALLEST <= size_bytes:
+            (
+                base_offset,
+                length,
+                leader_epoch,
+                magic,
+                crc,
+                _,
+                last_delta,
+                _,
+                append_ms,
+                *_,
+                count,
+            ) = unpack(chunk, at)
+            end = at + length + PREFIX_BYTES
+            if end > size_bytes or length < _SMALLEST - PREFIX_BYTES:
                 return  # cut by the chunk, or impossible: the next load decides
-            self.fault = fault_of(view, at, self.offset, epoch)
-            if self.fault is not None:
+            if (
+                base_offset != offset
+                or magic != MAGIC
+                or (epoch is not None and leader_epoch != epoch)
+                or count < 1
+                or last_delta != count - 1
+                or crc32c(view[at + CRC_START : end]) != crc
+            ):
+                self.fault = fault_of(view, at, offset, epoch)
                 return
-            header = unpack(chunk, at)
-            next_offset = self.offset + header[12]
-            self.position = start + at + length
-            base_offset, self.offset = self.offset, next_offset
-            yield start + at, base_offset, next_offset, header[2], header[8]
-            at += length
-            if next_offset >= until:
+            offset += count
+            self.position = start + end
+            self.offset = offset
+            yield start + at, base_offset, offset, leader_epoch, append_ms
+            at = end
+            if offset >= until:
                 epoch, until = self._span()
 
     def _span(self) -> tuple[int | None, int]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from ibrik_log.batch import decode, encode
+from ibrik_log.batch import decode, encode, read_header
 from ibrik_log.errors import CorruptRange
 from ibrik_log.files import Disk, RealDisk
 from ibrik_log.log import Log, LogConfig
@@ -72,3 +72,17 @@ def reopen(disk: Disk, config: LogConfig = SMALL, folder: Path = FOLDER) -> Log:
     if isinstance(disk, SimulatedDisk):
         disk.kill()
     return Log.open(disk, folder, config)
+
+
+def positions(content: bytes | bytearray) -> list[int]:
+    """Where each frame of a good segment starts, and where the last one ends."""
+    found = [0]
+    while found[-1] < len(content):
+        found.append(found[-1] + read_header(content, found[-1]).length_bytes)
+    return found
+
+
+def state(disk: SimulatedDisk) -> dict[str, bytes]:
+    """All that lies in the folder, but for what every start writes anew."""
+    names = set(disk.list_folder(FOLDER)) - {"epochs"}
+    return {name: bytes(disk.content(FOLDER / name)) for name in names}

@@ -50,6 +50,16 @@ def test_no_room_for_the_next_segment_keeps_the_active_one() -> None:
     assert offsets(read_all(reopen(disk))) == list(range(26))
 
 
+def test_no_room_for_a_name_leaves_no_empty_segment_behind() -> None:
+    disk, log = simulated(frames=3)
+    disk.fail("flush_folder", errno.ENOSPC)
+    with pytest.raises(StorageFull):
+        log.roll(NOW_MS)
+    assert [n for n in disk.list_folder(FOLDER) if n.endswith(".log")] == [LOG.name]
+    log.roll(NOW_MS)
+    assert len(log.segments) == 2
+
+
 @pytest.mark.parametrize("number", range(12))
 def test_no_room_at_any_step_of_a_roll_loses_nothing(number: int) -> None:
     for operation in ("create", "pwritev", "truncate"):
