@@ -39,7 +39,8 @@ class PublishResult(Struct, omit_defaults=True):
 class BatchMessage(Struct, forbid_unknown_fields=True):
     """One message of a JSON batch, or one line of NDJSON.
 
-    `key` and `value` are any JSON and stored as the bytes received; `_base64` takes any bytes.
+    `value` is any JSON and stored as the bytes received. A `key` that is a JSON string stands for
+    its text, so that it is the key that Ibrik-Key gives. `_base64` takes any bytes.
     """
 
     key: msgspec.Raw | UnsetType = UNSET
@@ -75,6 +76,10 @@ class BatchResult(Struct, omit_defaults=True):
     count: Position
     messages: list[BatchMessageResult]
     failed: Annotated[int, Meta(ge=0, description="How many were refused; partial=true only.")] = 0
+    stopped: Annotated[
+        "Problem | UnsetType",
+        Meta(description="Why what follows the last result was not published; partial=true only."),
+    ] = UNSET
 
 
 class RawBatchReceipt(Struct):
@@ -110,8 +115,8 @@ class PartitionList(Struct):
 class MessageView(Struct):
     """A message as JSON.
 
-    `value` is there when the bytes are JSON by content type and form, else `value_base64`; the same
-    for the key. Of headers with one name the last is shown; raw batches show all.
+    `value` is there when the bytes are valid JSON, else `value_base64`; `key` when they are text,
+    else `key_base64`. Of headers with one name the last is shown; raw batches show all.
     """
 
     partition: PartitionIndex

@@ -32,9 +32,16 @@ WINDOW_BYTES = 1 * 2**20
 MAX_MESSAGES = 100_000
 """Messages in one request: bounds the objects, as `limits.body_bytes` bounds the bytes."""
 
+
+def _decode_lines(body: bytes) -> list[Message | Refusal]:
+    if body.count(b"\n") > MAX_MESSAGES:  # before a second is spent on decoding them
+        raise _too_many()
+    return decode_lines(body)
+
+
 DECODERS: dict[str, Callable[[bytes], list[Message | Refusal]]] = {
     JSON: decode_batch,
-    NDJSON: decode_lines,
+    NDJSON: _decode_lines,
     CLOUDEVENTS_BATCH: parse_events,
 }
 
@@ -156,7 +163,7 @@ class PublishBatch:
     async def _publish_window(
         self, topic: Topic, window: bytes, acks: Acks, results: BatchResults
     ) -> None:
-        decoded = decode_lines(window)
+        decoded = _decode_lines(window)
         if results.count + len(decoded) > MAX_MESSAGES:
             raise _too_many()
         check_messages(topic, decoded, len(window))

@@ -116,37 +116,41 @@ def _one(topics: Topics) -> list[Operation]:
             parameters=(p.TOPIC, IF_MATCH, IF_NONE_MATCH),
             bodies=(Body(JSON, Topic, example=EXAMPLE),),
         ),
-        Operation(
-            "deleteTopic",
-            "DELETE",
-            "/v1/topics/{topic}",
-            "topics",
-            "Delete a topic by its deletionPolicy. Retain keeps the data, unserved.",
-            topics.delete,
-            (Answer(204, "Done.", (), {"Ibrik-Topic-State": "detached (data kept) or deleted."}),),
-            (
-                "invalid-name",
-                "unknown-topic",
-                "topic-detached",
-                "topic-unavailable",
-                "topic-not-empty",
-                "precondition-failed",
-                "managed-by-resource",
-                "metadata-unavailable",
-                "storage-failed",
-            ),
-            parameters=(
-                p.TOPIC,
-                IF_MATCH,
-                Parameter(
-                    "policy",
-                    "query",
-                    "Instead of the topic's own deletionPolicy.",
-                    {"type": "string", "enum": ["Retain", "Delete", "DeleteIfEmpty"]},
-                ),
+        _delete(topics),
+    ]
+
+
+def _delete(topics: Topics) -> Operation:
+    return Operation(
+        "deleteTopic",
+        "DELETE",
+        "/v1/topics/{topic}",
+        "topics",
+        "Delete a topic by its deletionPolicy. Retain keeps the data, unserved.",
+        topics.delete,
+        (Answer(204, "Done.", (), {"Ibrik-Topic-State": "detached (data kept) or deleted."}),),
+        (
+            "invalid-name",
+            "unknown-topic",
+            "topic-detached",
+            "topic-unavailable",
+            "topic-not-empty",
+            "precondition-failed",
+            "managed-by-resource",
+            "metadata-unavailable",
+            "storage-failed",
+        ),
+        parameters=(
+            p.TOPIC,
+            IF_MATCH,
+            Parameter(
+                "policy",
+                "query",
+                "Instead of the topic's own deletionPolicy.",
+                {"type": "string", "enum": ["Retain", "Delete", "DeleteIfEmpty"]},
             ),
         ),
-    ]
+    )
 
 
 def _purge(topics: Topics) -> Operation:

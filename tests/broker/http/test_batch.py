@@ -9,6 +9,7 @@ import pytest
 from ibrik_log.batch import Producer, decode, encode
 from ibrik_log.record import Record
 from tests.broker.http.rig import RAW, Rig
+from tests.broker.http.wrong import WRONG
 
 NDJSON = "application/x-ndjson"
 EVENTS = "application/cloudevents-batch+json"
@@ -101,35 +102,6 @@ async def test_nobody_waits_with_acks_none(rig: Rig) -> None:
     assert reply.json["messages"] == [{"index": 0, "partition": 0, "offset": -1}]
 
 
-WRONG: list[tuple[Any, str]] = [
-    ({"value": 1, "valeu": 2}, "invalid-request"),
-    ({"value": 1, "value_base64": ""}, "invalid-request"),
-    ({"key": 1, "key_base64": ""}, "invalid-request"),
-    ({"value_base64": "!"}, "invalid-request"),
-    ({"value": 1, "key_base64": "ü"}, "invalid-request"),
-    ({"value": 1, "headers": {"a": 1}}, "invalid-request"),
-    ({"value": 1, "headers": {"a": "1"}, "headers_base64": {"a": ""}}, "invalid-request"),
-    ({"value": 1, "headers_base64": {"a": "!"}}, "invalid-request"),
-    ({"value": 1, "id": ""}, "invalid-request"),
-    ({"value": 1, "id": "x" * 1025}, "invalid-request"),
-    ({"value": 1, "id": "x", "headers": {"ibrik-id": "y"}}, "invalid-request"),
-    ({"value": 1, "partition": 1}, "unknown-partition"),
-    ({"value": 1, "partition": 999}, "invalid-request"),
-    ("text", "invalid-request"),
-    ({"value": "x" * 1_100_000}, "message-too-large"),
-]
-
-
-@pytest.mark.parametrize(("envelope", "code"), WRONG)
-async def test_a_wrong_message_refuses_all_and_is_named(rig: Rig, envelope: Any, code: str) -> None:
-    reply = await rig.batch({"messages": [{"value": 1}, envelope, {"value": 2}, envelope]})
-    problem = reply.refused("invalid-messages")
-    assert [(e["index"], e["code"]) for e in problem["errors"]] == [(1, code), (3, code)]
-    assert problem["errors"][0]["pointer"] == "/messages/1"
-    assert problem["invalid_count"] == 2
-    assert await records(rig) == []
-
-
 @pytest.mark.parametrize(("envelope", "code"), WRONG)
 async def test_a_wrong_message_has_its_own_result_when_that_is_wished(
     rig: Rig, envelope: Any, code: str
@@ -150,31 +122,6 @@ async def test_what_the_engine_refuses_of_a_partial_batch_stands_alone(rig: Rig)
     reply = await rig.batch(body, query="?partial=true")
     assert reply.json["messages"][1]["code"] == "idempotency-mismatch"
     assert [record.value for record in await records(rig)] == [b"1", b"5", b"6"]
-
-
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        (b"", "invalid-json"),
-        (b"{", "invalid-json"),
-        (b'{"messages":[{"value":1},}', "invalid-json"),
-        (b'{"messages":[{"value":"\xff"}]}', "invalid-messages"),
-        (b"[" * 100_000, "invalid-request"),
-        (b'{"messages":' + b"[" * 100_000, "invalid-json"),
-        (b"[]", "invalid-request"),
-        (b'{"messages":{}}', "invalid-request"),
-        (b'{"massages":[]}', "invalid-request"),
-        (b'{"messages":[]}', "invalid-request"),
-    ],
-)
-async def test_what_is_no_batch_is_refused(rig: Rig, body: bytes, code: str) -> None:
-    (await rig.batch(body)).refused(code)
-    assert await records(rig) == []
-
-
-@pytest.mark.parametrize("media_type", ["text/plain", "application/xml", ""])
-async def test_another_content_type_is_refused(rig: Rig, media_type: str) -> None:
-    (await rig.batch(b"{}", media_type)).refused("unsupported-media-type")
 
 
 async def test_lines_are_messages(rig: Rig) -> None:
@@ -263,25 +210,6 @@ async def test_sequences_find_repeats_and_gaps(rig: Rig) -> None:
     producer_id += 1
     (await send(3)).refused("unknown-producer")
     assert len(await records(rig)) == 2
-
-
-@pytest.mark.parametrize(
-    ("change", "code"),
-    [
-        (lambda frame: b"", "invalid-batch"),
-        (lambda frame: frame[:60], "invalid-batch"),
-        (lambda frame: frame[:-1], "invalid-batch"),
-        (lambda frame: frame + b"x", "invalid-batch"),
-        (lambda frame: frame[:22] + b"\x01" + frame[23:], "batch-compressed"),
-        (lambda frame: frame[:22] + b"\x10" + frame[23:], "invalid-batch"),
-        (lambda frame: frame[:22] + b"\x20" + frame[23:], "invalid-batch"),
-        (lambda frame: frame[:-1] + bytes([frame[-1] ^ 1]), "invalid-batch"),
-    ],
-)
-async def test_a_broken_raw_batch_changes_nothing(rig: Rig, change: Any, code: str) -> None:
-    frame = bytes(encode([Record(None, b"abc", [])]))
-    (await rig.batch(frame + change(frame) if change(frame) else b"", RAW)).refused(code)
-    assert await records(rig) == []
 
 
 async def test_raw_batches_know_no_options(rig: Rig) -> None:

@@ -14,23 +14,6 @@ GET = b"GET /v1/topics HTTP/1.1\r\nHost: x\r\n"
 @pytest.mark.parametrize(
     "request_bytes",
     [
-        b"\x00\x01\x02\x03\r\n\r\n",
-        b"PUB orders 5\r\nhello\r\n",
-        b"GET /v1/topics HTTP/1.1\r\nno colon\r\n\r\n",
-        GET + b"Content-Length: x\r\n\r\n",
-        GET + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n",
-        GET + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
-        GET + b"A: \x00\r\n\r\n",
-    ],
-)
-async def test_what_is_no_http_is_a_problem_document(rig: Rig, request_bytes: bytes) -> None:
-    reply = await rig.raw(request_bytes)
-    reply.refused("invalid-request")
-
-
-@pytest.mark.parametrize(
-    "request_bytes",
-    [
         b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\n\r\n",
         GET + b"A: " + b"x" * 9000 + b"\r\n\r\n",
     ],
@@ -46,24 +29,6 @@ async def test_too_many_headers_are_refused(rig: Rig) -> None:
 async def test_a_path_without_a_route_is_a_problem_document(rig: Rig) -> None:
     for path in ("/", "/v1", "/v1/topics/orders/nothing", "/v1/topics/", "/docs/../etc"):
         (await rig.call("GET", path)).refused("not-found")
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "allowed"),
-    [
-        ("DELETE", "/v1/topics", "GET, POST"),
-        ("GET", "/v1/topics/orders/messages", "POST"),
-        ("PATCH", "/v1/topics/orders", "DELETE, GET, PUT"),
-        ("TRACE", "/v1/topics/orders/stream", "GET"),
-        ("OPTIONS", "/v1/topics", "GET, POST"),
-    ],
-)
-async def test_another_method_is_refused_with_those_that_are_served(
-    rig: Rig, method: str, path: str, allowed: str
-) -> None:
-    reply = await rig.call(method, path)
-    reply.refused("method-not-allowed")
-    assert reply.headers["Allow"] == allowed
 
 
 async def test_no_other_site_is_let_in(rig: Rig) -> None:

@@ -87,46 +87,6 @@ async def test_above_the_end_and_below_the_start_are_errors(five: Rig) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("query", "code"),
-    [
-        ("?offset=-1", "invalid-offset"),
-        ("?offset=", "invalid-offset"),
-        ("?offset=x", "invalid-offset"),
-        ("?offset=9223372036854775808", "invalid-offset"),
-        ("?offset=%D9%A3", "invalid-offset"),
-        ("?offset=0&from=latest", "invalid-request"),
-        ("?from=newest", "invalid-request"),
-        ("?timestamp=yesterday", "invalid-request"),
-        ("?timestamp=2026-13-01T00:00:00Z", "invalid-request"),
-        ("?max=0", "invalid-request"),
-        ("?max=10001", "invalid-request"),
-        ("?max_bytes=x", "invalid-request"),
-        ("?wait=5", "invalid-request"),
-        ("?wait=2h", "invalid-request"),
-        ("?ofset=1", "invalid-request"),
-        ("?filter=true", "unsupported-field"),
-    ],
-)
-async def test_a_wrong_question_is_refused(five: Rig, query: str, code: str) -> None:
-    (await five.read(query)).refused(code)
-
-
-@pytest.mark.parametrize(
-    ("path", "code"),
-    [
-        ("ordres/partitions", "unknown-topic"),
-        ("orders/partitions/1/messages", "unknown-partition"),
-        ("orders/partitions/x/messages", "invalid-request"),
-        ("orders/partitions/1/messages/0", "unknown-partition"),
-        ("orders/partitions/0/messages/x", "invalid-offset"),
-        ("Orders/stream", "invalid-name"),
-    ],
-)
-async def test_a_place_that_is_none_is_refused(five: Rig, path: str, code: str) -> None:
-    (await five.call("GET", f"/v1/topics/{path}")).refused(code)
-
-
 async def test_values_and_keys_that_are_no_text_are_base64(rig: Rig) -> None:
     await rig.publish(b'{"a": 1.10}', Ibrik_Key="7")
     await rig.publish(b"\x00\xff", Ibrik_Key="%FF", Ibrik_Meta_a="b", Ibrik_Meta_c="%FF")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
 from aiohttp import ClientResponse, ClientSession
 
 from tests.broker.http.rig import TIMEOUT_S, Rig, running_doors
@@ -222,26 +221,6 @@ async def test_a_slow_reader_is_not_buffered_for(rig: Rig) -> None:
         while received < 40 * len(value):
             received += len(await reader.read(2**16))
     writer.close()
-
-
-@pytest.mark.parametrize(
-    ("query", "last_id", "code"),
-    [
-        ("?from=now", "", "invalid-request"),
-        ("?from=latest&offset=0", "", "invalid-request"),
-        ("?offset=x", "", "invalid-offset"),
-        ("?offset=0,0", "", "invalid-offset"),
-        ("?offset=1", "", "offset-above-end"),
-        ("?filter=x", "", "unsupported-field"),
-        ("?form=latest", "", "invalid-request"),
-        ("", "!", "invalid-request"),
-        ("", "AAAA", "invalid-request"),
-    ],
-)
-async def test_a_wrong_beginning_is_refused(rig: Rig, query: str, last_id: str, code: str) -> None:
-    headers = {"Last-Event-ID": last_id} if last_id else {}
-    reply = await rig.call("GET", f"/v1/topics/orders/stream{query}", headers=headers)
-    reply.refused(code)
 
 
 async def test_an_id_of_another_topic_is_refused(rig: Rig) -> None:

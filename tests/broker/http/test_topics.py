@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from tests.broker.http.rig import Rig
 
 
@@ -78,35 +76,9 @@ async def test_what_is_known_is_not_sent_again(rig: Rig) -> None:
     assert (reply.status, reply.body) == (304, b"")
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        (b"{", "invalid-json"),
-        (b"", "invalid-json"),
-        (b"\xff", "invalid-json"),
-        (b"[]", "invalid-resource"),
-        ({"metadata": {"name": "Bills"}}, "invalid-resource"),
-        ({"metadata": {"name": "bills"}, "spec": {"partition": 2}}, "invalid-resource"),
-        ({"metadata": {"name": "bills"}, "spec": {"partitions": 0}}, "invalid-resource"),
-        ({"metadata": {"name": "bills"}, "spec": {"retention": {"time": 5}}}, "invalid-resource"),
-        ({"metadata": {"name": "bills"}, "spec": {"cleanup": "compact"}}, "unsupported-field"),
-        ({"metadata": {"name": "other"}}, "invalid-request"),
-    ],
-)
-async def test_a_wrong_resource_changes_nothing(rig: Rig, body: Any, code: str) -> None:
-    (await rig.call("PUT", "/v1/topics/bills", body)).refused(code)
-    (await rig.call("GET", "/v1/topics/bills")).refused("unknown-topic")
-
-
 async def test_a_topic_never_shrinks(rig: Rig) -> None:
     await put(rig, "bills", partitions=2)
     (await put(rig, "bills", partitions=1)).refused("partitions-shrink")
-
-
-@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-async def test_a_name_that_is_none_is_refused(rig: Rig, method: str) -> None:
-    body = resource("x") if method == "PUT" else None
-    (await rig.call(method, "/v1/topics/No%20Name", body)).refused("invalid-name")
 
 
 async def test_deleting_detaches_and_creating_brings_back(rig: Rig) -> None:
