@@ -23,7 +23,7 @@ from .checkpoint import (
 )
 from .epochs import EpochRun, Lineage, decode_epochs
 from .errors import StorageFull, UnreadableDocument
-from .files import AppendFile, Disk, ReadFile, read_file, storage_errors
+from .files import AppendFile, Disk, ReadFile, read_file, remove_file, storage_errors
 from .scan import SegmentScan, scan_segment
 from .segment import DELETED_SUFFIX, LOG_SUFFIX, Segment, segment_name
 
@@ -222,6 +222,9 @@ class Recovery:
             for at in range(position, end_position, COPY_BYTES):
                 kept.append([file.read(min(COPY_BYTES, end_position - at), at)])
             kept.flush()
+        except StorageFull:
+            remove_file(self._disk, target)
+            raise
         finally:
             kept.close()
         with storage_errors(f"keep {target}"):

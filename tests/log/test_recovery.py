@@ -1,5 +1,6 @@
 """What a start makes of a log that was killed, torn, damaged or robbed of its small files."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,18 @@ def test_a_torn_tail_is_never_a_record() -> None:
         third = reopen(disk, ONE_SEGMENT)
         assert third.recovered.cut_bytes == 0
         assert_values_fit(read_all(third))
+
+
+@pytest.mark.parametrize("operation", ["create", "pwritev"])
+def test_a_torn_tail_is_cut_also_when_there_is_no_room_to_keep_it(operation: str) -> None:
+    disk, _ = simulated(ONE_SEGMENT, frames=4)
+    disk.damage(LOG, bytes(disk.content(LOG))[:-3])
+    disk.kill()
+    disk.fail(operation, errno.ENOSPC)
+    again = Log.open(disk, FOLDER, ONE_SEGMENT)
+    assert (again.end_offset, again.recovered.quarantined) == (6, None)
+    assert again.recovered.cut_bytes > 0
+    assert not [n for n in disk.list_folder(FOLDER) if "quarantine" in n]
 
 
 def test_a_second_start_changes_nothing_more() -> None:
