@@ -74,6 +74,11 @@ def count_text(count: int) -> str:
     return f"{count:,}"
 
 
+def messages_text(count: int) -> str:
+    """`1 message`, `1,906 messages`."""
+    return f"{count:,} message{'' if count == 1 else 's'}"
+
+
 def size_text(size_bytes: int) -> str:
     """`412 B`, `71.3 MB`: powers of 1000, as disks are sold."""
     size = float(size_bytes)

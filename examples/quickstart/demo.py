@@ -151,6 +151,10 @@ def say_how_to_go_on() -> None:
 
 
 async def demonstrate(broker: BrokerProcess) -> None:
+    # A supervisor's SIGTERM unwinds like Ctrl-C does, so that the broker is ended as well.
+    demonstration = asyncio.current_task()
+    assert demonstration is not None, "a coroutine runs in a task"
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, demonstration.cancel)
     screen.step(1, "Start a broker on a folder of its own")
     broker.start()
     screen.line("$ ibrik serve --data .demo/data")
@@ -167,8 +171,6 @@ async def demonstrate(broker: BrokerProcess) -> None:
 def main() -> int:
     began_s = time.monotonic()
     FOLDER.mkdir(exist_ok=True)
-    # A supervisor's SIGTERM unwinds like Ctrl-C does, so that the broker is ended as well.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     broker = BrokerProcess(FOLDER)
     try:
         broker.clear()
@@ -178,10 +180,13 @@ def main() -> int:
     except (proof.CheckFailed, BrokerFailed, ibrik_client.IbrikError, LogError) as error:
         screen.line(f"FAILED: {error}")
         return 1
+    except subprocess.CalledProcessError:
+        screen.line("FAILED: pip could not bring the flights; it says why above")
+        return 1
     except ExceptionGroup as group:
         screen.line(f"FAILED: {group.exceptions[0]}")
         return 1
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         return 130
     finally:
         broker.stop()

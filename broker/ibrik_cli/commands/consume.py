@@ -82,14 +82,13 @@ class Printer:
         sys.stdout.flush()
 
     def finish(self) -> None:
-        from ibrik_cli.output import count_text, say
+        from ibrik_cli.output import messages_text, say
 
-        noun = "message" if self.count == 1 else "messages"
         if self.has_partitions:
             places = ", ".join(f"{p}/{o}" for p, o in sorted(self.next_offsets.items()))
         else:
             places = ", ".join(map(str, self.next_offsets.values()))
-        say(f"{count_text(self.count)} {noun}" + (f", next offset {places}" if places else ""))
+        say(messages_text(self.count) + (f", next offset {places}" if places else ""))
 
 
 def message_line(message: "Message", form: OutputFormat, has_partitions: bool) -> str:

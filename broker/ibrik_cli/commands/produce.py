@@ -49,7 +49,7 @@ def produce(
     """Publish messages: each line of the input, each row, or the whole."""
     import asyncio
 
-    from ibrik_cli.output import count_text, say
+    from ibrik_cli.output import messages_text, say
     from ibrik_cli.progress import open_progress
     from ibrik_cli.session import open_client
 
@@ -66,7 +66,7 @@ def produce(
 
     with open_progress(topic) as progress:
         asyncio.run(run(progress))
-    say(f"{topic}: {count_text(progress.count)} messages, {progress.rate_text()}")
+    say(f"{topic}: {messages_text(progress.count)}, {progress.rate_text()}")
 
 
 def read(
