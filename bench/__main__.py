@@ -55,10 +55,16 @@ def main() -> int:
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*BENCHMARKS, []], help="default: all")
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(BENCHMARKS)}; default: all")
     parser.add_argument("--quick", action="store_true", help="one short round: is it alive?")
     parser.add_argument("--output", choices=("table", "json"), default="table")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - BENCHMARKS.keys()
+    if unknown:
+        parser.error(
+            f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}"
+        )
+    return arguments
 
 
 def show(rows: Sequence[Row]) -> None:
