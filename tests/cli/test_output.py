@@ -109,6 +109,13 @@ def test_a_message_as_a_line() -> None:
     assert message_line(message(b"\xff"), text, False) == "17  10:00:00.123  base64:/w=="
 
 
+def test_values_stand_below_each_other_where_some_messages_have_a_key() -> None:
+    text = OutputFormat.TEXT
+    with_key = message_line(message(b"a", b"7"), text, False, key_width=5)
+    without = message_line(message(b"b"), text, False, key_width=5)
+    assert [with_key, without] == ["17  10:00:00.123  key=7  a", "17  10:00:00.123         b"]
+
+
 def test_a_message_as_json_has_its_value_as_json() -> None:
     line = message_line(message(b'{"a":1}', b"7"), OutputFormat.JSON, False)
     assert line == (

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from ibrik_client import Client, Gap, Message
 
+MAX_KEY_WIDTH = 28
+
 
 def register(app: typer.Typer) -> None:
     app.command(
@@ -70,6 +72,7 @@ class Printer:
         self.has_partitions = False
         self.count = 0
         self.next_offsets: dict[int, int] = {}
+        self._key_width = 0
 
     def print(self, message: "Message") -> None:
         self.count += 1
@@ -78,7 +81,10 @@ class Printer:
             sys.stdout.buffer.write((message.value or b"") + b"\n")
             sys.stdout.buffer.flush()
             return
-        sys.stdout.write(message_line(message, self.form, self.has_partitions) + "\n")
+        key = key_text(message)
+        self._key_width = max(self._key_width, min(len(key), MAX_KEY_WIDTH))
+        line = message_line(message, self.form, self.has_partitions, self._key_width)
+        sys.stdout.write(line + "\n")
         sys.stdout.flush()
 
     def finish(self) -> None:
@@ -91,8 +97,19 @@ class Printer:
         say(messages_text(self.count) + (f", next offset {places}" if places else ""))
 
 
-def message_line(message: "Message", form: OutputFormat, has_partitions: bool) -> str:
-    """`12  10:00:04.410  key=7  {"order_id":102}`, or the message as one line of JSON."""
+def key_text(message: "Message") -> str:
+    from ibrik_cli.records import readable
+
+    return "" if message.key is None else f"key={readable(message.key)}"
+
+
+def message_line(
+    message: "Message", form: OutputFormat, has_partitions: bool, key_width: int = 0
+) -> str:
+    """`12  10:00:04.410  key=7  {"order_id":102}`, or the message as one line of JSON.
+
+    `key_width` keeps the column of keys, so that values stand below each other.
+    """
     from ibrik_cli.output import clock_text
     from ibrik_cli.records import message_document, readable
 
@@ -101,8 +118,9 @@ def message_line(message: "Message", form: OutputFormat, has_partitions: bool) -
 
         return json.dumps(message_document(message), ensure_ascii=False)
     place = f"{message.partition}/{message.offset}" if has_partitions else str(message.offset)
-    key = f"key={readable(message.key)}  " if message.key is not None else ""
-    return f"{place}  {clock_text(message.timestamp)}  {key}{readable(message.value)}"
+    key = key_text(message).ljust(key_width)
+    cells = [place, clock_text(message.timestamp), *([key] if key else []), readable(message.value)]
+    return "  ".join(cells)
 
 
 async def choose(
