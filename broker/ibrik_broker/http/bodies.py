@@ -65,6 +65,19 @@ class Claim:
         self.held_bytes = 0
 
 
+def read_at_once(request: web.BaseRequest, claim: Claim) -> bytes | None:
+    """A plain body that came whole with its head, as small ones do: no await, no deadline.
+
+    Such a body is bounded by the connection's read buffer. None: read it with a `BodyReader`.
+    """
+    content = request.content
+    if not content.is_eof() or hdrs.CONTENT_ENCODING in request.headers:
+        return None
+    body = content.read_nowait()
+    claim.take(len(body))
+    return body
+
+
 class BodyReader:
     """Reads whole bodies within the limits of the broker."""
 
@@ -93,13 +106,6 @@ class BodyReader:
 
     async def _receive(self, request: web.BaseRequest, limit_bytes: int, claim: Claim) -> bytes:
         content = request.content
-        if content.is_eof() and not content.at_eof():
-            # The whole body came with its head, as small ones do: no await, no deadline.
-            body = content.read_nowait()
-            if len(body) > limit_bytes:
-                raise too_large(limit_bytes)
-            claim.take(len(body))
-            return body
         announced = request.content_length
         claim.take(announced or 0)
         body_parts = bytearray()

@@ -71,9 +71,7 @@ class Door:
             response = refuse(refusal)
             response.force_close()  # whether the body still comes is the client's choice
             return response
-        if request.version == HttpVersion11:
-            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            request.writer.output_size = 0  # what follows is still the first answer
+        await ask_for_body(request)
         return None
 
     async def _admit(self, request: web.Request, admit: Callable[[web.Request], object]) -> None:
@@ -82,6 +80,22 @@ class Door:
         except Refusal as refusal:
             await self.create_on_first_use(request, refusal)
             admit(request)
+
+
+async def expect_body(request: web.Request) -> web.StreamResponse | None:
+    """Answer an Expect header where nothing else can be refused before the body."""
+    try:
+        _check_expectation(request)
+    except Refusal as refusal:
+        return refuse(refusal)
+    await ask_for_body(request)
+    return None
+
+
+async def ask_for_body(request: web.Request) -> None:
+    if request.version == HttpVersion11:
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0  # what follows is still the first answer
 
 
 def _check_expectation(request: web.Request) -> None:

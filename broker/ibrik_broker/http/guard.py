@@ -11,8 +11,9 @@ from time import perf_counter as now_s  # the clock of the loop counts milliseco
 from aiohttp import web
 
 from ibrik_api.errors import Refusal
+from ibrik_broker.http.door import expect_body
 from ibrik_broker.http.operations import Handler, Operation
-from ibrik_broker.http.problems import from_http_exception, internal, refuse
+from ibrik_broker.http.problems import internal, refuse
 from ibrik_broker.telemetry.metrics import HTTP_REQUEST_SECONDS, HTTP_REQUESTS, Histogram, Reading
 
 
@@ -61,7 +62,7 @@ def add_operations(
             operation.method,
             operation.path,
             guard(operation, counters.of(operation.name)),
-            expect_handler=operation.expect,
+            expect_handler=operation.expect or expect_body,
         )
     lost = guard_unknown(table, counters.of(unknown_route))
     app.router.add_route("*", "/{path:.*}", lost, expect_handler=_expect_nothing)
@@ -81,8 +82,6 @@ def guard(operation: Operation, counter: RouteCounter) -> Handler:
             response = await handler(request)
         except Refusal as refusal:
             response = refuse(refusal)
-        except web.HTTPException as error:
-            response = refuse(from_http_exception(error))
         except ConnectionError:
             raise  # the client is gone; there is nobody to answer
         except Exception as error:  # noqa: BLE001 - a request's top

@@ -43,18 +43,3 @@ def internal(error: BaseException, *, route: str) -> web.Response:
             incident=incident,
         )
     )
-
-
-def from_http_exception(error: web.HTTPException) -> Refusal:
-    """Translate what aiohttp itself raises."""
-    match error.status:
-        case 404:
-            return Refusal(
-                "not-found", "Nothing answers at this path. The paths are listed at /docs."
-            )
-        case 413:
-            return Refusal("request-too-large", "The body is larger than this broker takes.")
-        case 417:
-            return Refusal("expectation-failed", "Only `Expect: 100-continue` is understood.")
-        case _:
-            return Refusal("invalid-request", error.reason)

@@ -14,6 +14,7 @@ from aiohttp import web
 from ibrik_api.errors import Refusal
 from ibrik_api.names import message_id
 from ibrik_api.timestamps import format_timestamp
+from ibrik_broker.http.bodies import read_at_once
 from ibrik_broker.http.cloudevents import binary_attributes, parse_event, record_headers
 from ibrik_broker.http.door import Door
 from ibrik_broker.http.operations import CLOUDEVENT, JSON
@@ -54,10 +55,12 @@ class Publish:
             topic = await door.create_on_first_use(request, refusal)
         acks = parse_acks(request)
         head = parse_head(request.raw_headers)
-        limit_bytes = self._limit(request, topic, head)
         claim = door.gate.claim()
         try:
-            body = await door.bodies.read(request, limit_bytes, claim)
+            body = read_at_once(request, claim)
+            if body is None:
+                limit_bytes = self._limit(request, topic, head)
+                body = await door.bodies.read(request, limit_bytes, claim)
             message = _structured(head, body) if head.is_structured else _plain(head, body)
             receipts = await door.patience.wait(door.engine.publish(topic, (message,), acks))
         finally:
@@ -226,6 +229,6 @@ def answer(topic: Topic, message: Message, receipt: Receipt) -> web.Response:
         status, end = 200, ',"duplicate":true}'
     body = (
         f'{{"topic":"{topic.name}","partition":{partition},"offset":{offset},"id":{own_id},'
-        f'"timestamp":"{format_timestamp(timestamp_ms)}","durability":"{durability.value}"{end}'
+        f'"timestamp":"{format_timestamp(timestamp_ms)}","durability":"{durability}"{end}'
     )
     return web.Response(status=status, body=body.encode(), headers=headers)

@@ -114,3 +114,9 @@ async def test_producer_ids_are_given_once(rig: Rig) -> None:
     second = (await rig.call("POST", "/v1/producers")).json
     assert first["epoch"] == 0
     assert first["id"] != second["id"]
+
+
+async def test_an_expectation_is_answered_here_too(rig: Rig) -> None:
+    head = b"POST /v1/topics HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: "
+    (await rig.raw(head + b"miracles\r\n\r\n")).refused("expectation-failed")
+    assert (await rig.raw(head + b"100-continue\r\n\r\n")).status == 100
