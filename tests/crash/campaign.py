@@ -28,9 +28,20 @@ from tests.crash.tcp_load import TcpProducer
 from tests.support.broker import Broker, launch, running_broker
 
 # Small segments, so that they roll; `written` is answered before the flush and survives SIGKILL.
+# A window of an hour: retries come after any number of lives, however slow the machine is.
 TOPICS: dict[str, dict[str, Any]] = {
-    "clicks": {"partitions": 3, "durability": "written", "segment": {"bytes": "4Mi"}},
-    "orders": {"partitions": 2, "durability": "flushed", "segment": {"bytes": "1Mi"}},
+    "clicks": {
+        "partitions": 3,
+        "durability": "written",
+        "segment": {"bytes": "4Mi"},
+        "deduplicationWindow": "1h",
+    },
+    "orders": {
+        "partitions": 2,
+        "durability": "flushed",
+        "segment": {"bytes": "1Mi"},
+        "deduplicationWindow": "1h",
+    },
 }
 LIFE_TIMEOUT_S = 60.0
 REQUEST_TIMEOUT_S = 30.0
@@ -38,6 +49,10 @@ REQUEST_TIMEOUT_S = 30.0
 EARLY_DEATH_IN = 8
 EARLY_DEATH_MS = 1_500
 RETRIED_DEATH_MS = 40
+LOADED_DEATH_MS = 30
+# Of those that die under load, one in this many was asked to stop, and was on its way to.
+STOPPING_DEATH_IN = 6
+STOPPING_DEATH_MS = 300
 
 
 class Campaign:
@@ -157,7 +172,11 @@ class Campaign:
                 load.create_task(http.run(session, on_progress))
             try:
                 await asyncio.wait_for(reached.wait(), LIFE_TIMEOUT_S)
-                await asyncio.sleep(self._rng.uniform(0, 0.03))
+                if self._rng.randrange(STOPPING_DEATH_IN) == 0:
+                    broker.process.terminate()
+                    await asyncio.sleep(self._rng.uniform(0, STOPPING_DEATH_MS / 1000))
+                else:
+                    await asyncio.sleep(self._rng.uniform(0, LOADED_DEATH_MS / 1000))
             finally:
                 broker.kill()
 
