@@ -172,7 +172,13 @@ class FrameScanner:
         have held, so that a batch inside a record's value is not taken for one of ours.
         """
         start, from_offset = self.position, self.offset
-        reason = self.fault or "no frame"
+        for end_position in self._likely_ends(start):
+            if end_position == self._end_position:
+                return None
+            header = self._file.read(HEADER_BYTES, end_position)
+            base_offset = self._candidate(header, 0, end_position, start, from_offset)
+            if base_offset is not None:
+                return self._resume(end_position, base_offset)
         overlap = HEADER_BYTES - 1
         last_offset = from_offset + (self._end_position - start) // MIN_RECORD_BYTES
         looks_like_header = _header_pattern(from_offset + 1, last_offset, self._lineage)
@@ -185,12 +191,36 @@ class FrameScanner:
             while match is not None:
                 base_offset = self._candidate(chunk, match.start(), at, start, from_offset)
                 if base_offset is not None:
-                    self.position = at + match.start()
-                    self.offset = base_offset
-                    return Damage(start, self.position, from_offset, base_offset, reason)
+                    return self._resume(at + match.start(), base_offset)
                 match = looks_like_header.search(chunk, match.start() + 1)
             at += len(chunk) - overlap
         return None
+
+    def _likely_ends(self, start: int) -> Iterator[int]:
+        """Where the bad frame at `start` ends: with one bit of its length undone, or as it says.
+
+        A wrong bit in the length leaves the checksum right, over the right length. A wrong bit
+        elsewhere leaves the length right.
+        """
+        header = self._file.read(HEADER_BYTES, start)
+        if len(header) < HEADER_BYTES:
+            return
+        _, length_field, _, _, crc, *_ = HEADER.unpack(header)
+        room_bytes = min(MAX_FRAME_BYTES, self._end_position - start)
+        for bit in range(32):
+            length = (length_field & 0xFFFF_FFFF ^ 1 << bit) + PREFIX_BYTES
+            if _SMALLEST <= length <= room_bytes:
+                frame = self._file.read(length, start)
+                if crc32c(memoryview(frame)[CRC_START:]) == crc:
+                    yield start + length
+        claimed = length_field + PREFIX_BYTES
+        if _SMALLEST <= claimed <= room_bytes:
+            yield start + claimed
+
+    def _resume(self, position: int, base_offset: int) -> Damage:
+        damage = Damage(self.position, position, self.offset, base_offset, self.fault or "no frame")
+        self.position, self.offset = position, base_offset
+        return damage
 
     def _candidate(
         self, chunk: bytes, at: int, chunk_position: int, start: int, from_offset: int

@@ -1,6 +1,8 @@
 """The load generators count what a server answered, and refuse to report what went wrong."""
 
 import asyncio
+import contextlib
+import socketserver
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,29 +30,25 @@ Transfer/sec:      4.70MB
 
 @contextmanager
 def line_server(reply: bytes) -> Iterator[int]:
-    """Answers each line with `reply`, on a loop in a thread of its own; yields its port."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
+    """Answers each line with `reply`, in a thread of its own; yields its port."""
 
-    class Lines(asyncio.Protocol):
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            assert isinstance(transport, asyncio.Transport)
-            self.transport = transport
+    class Lines(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            # A generator ends by closing its connections, read or unread.
+            with contextlib.suppress(ConnectionError):
+                while received := self.request.recv(1 << 16):
+                    self.request.sendall(reply * received.count(b"\n"))
 
-        def data_received(self, data: bytes) -> None:
-            self.transport.write(reply * data.count(b"\n"))
+        def finish(self) -> None:
+            with contextlib.suppress(ConnectionError):
+                super().finish()
 
-    server = asyncio.run_coroutine_threadsafe(
-        loop.create_server(Lines, "127.0.0.1", 0), loop
-    ).result()
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        loop.call_soon_threadsafe(server.close)
-        loop.call_soon_threadsafe(loop.stop)
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Lines) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server.server_address[1]
+        server.shutdown()
         thread.join()
-        loop.close()
 
 
 def test_the_asyncio_generator_counts_replies() -> None:

@@ -65,6 +65,15 @@ def test_a_flip_is_undone_after_it_was_judged(original: Original, damaged: Frame
     assert read_all(log, random.Random(1)).gaps == []
 
 
+def test_batches_inside_a_value_are_never_taken_for_records(original: Original) -> None:
+    """They have all that a frame needs; only the damaged frame itself can say where it ends."""
+    path = original.sealed["batches as values"][0]
+    outer = next(frame for frame in original.frames if frame.path == path)
+    for number, byte in enumerate([*range(61), 100, len(outer.content) - 1]):
+        verdict = judge(original, Flip(outer, byte, number % 8), random.Random(number), number=1)
+        assert verdict == Verdict()
+
+
 @pytest.mark.parametrize(
     ("byte", "region"),
     [(0, "base offset"), (11, "length"), (17, "checksum"), (60, "record count"), (61, "records")],
