@@ -238,7 +238,8 @@ class Engine:
         for topic in self.topics():
             for partition in topic.partitions:
                 if partition.log.is_roll_due(now_ms):
-                    self.writer.put(partition, Append(0, _nothing))
+                    roll = Append(0, _nothing)
+                    self._loop.call_soon_threadsafe(self.writer.put, partition, roll)
                 partition.log.apply_retention(now_ms)
 
     # --- end ----------------------------------------------------------------------------------

@@ -72,8 +72,7 @@ class Partition:
         self.log = log
         self.settings = settings
         self.latest = log.end_offset  # what is found at a start was flushed, or is flushed by it
-        self.sequences = ProducerSequences()  # the writer's, like `pending`
-        self.pending: list[Append] = []
+        self.sequences = ProducerSequences()  # the writer's
         self.buffer = BufferState(settings.buffer_records, settings.buffer_bytes)
         self.dropped_count = 0
         self.appended_count = 0

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 WRITTEN_FLUSH_SECONDS = 0.5
 """Records of the class `written` are flushed within a second; the flush itself takes time too."""
 
+Requests = dict[Partition, list[Append]]
 Work = list[tuple[Partition, list[Append]]]
 
 
@@ -55,8 +56,9 @@ class LogWriter:
         self._clock_ms = clock_ms
         self._on_failure = on_failure
         self._condition = threading.Condition(threading.Lock())
-        self._dirty: list[Partition] = []
-        self._first_put = 0.0  # when the oldest request of the next group came
+        self._inbox: Requests = {}  # of this turn of the event loop
+        self._handed: Requests = {}  # the next group
+        self._first_put = self._handed_since = self._first_of_group = 0.0  # their oldest request
         self._unflushed: dict[Partition, list[Frame]] = {}  # written, not yet flushed
         self._unflushed_since = 0.0  # when the oldest of them was put
         self._is_idle = False
@@ -68,40 +70,54 @@ class LogWriter:
     def start(self) -> None:
         self._thread.start()
 
-    # --- called by others -------------------------------------------------------------------
+    # --- called on the event loop -----------------------------------------------------------
 
     def put(self, partition: Partition, append: Append) -> None:
-        """Add a request to the next group."""
+        """Add a request to the next group.
+
+        All requests of one turn of the loop are handed over at its end: a hand-over costs a lock
+        and a switch of threads, and the group gets larger for it.
+        """
+        if not self._inbox:
+            self._first_put = time.perf_counter()
+            self._loop.call_soon(self._hand_over)
+        self._inbox.setdefault(partition, []).append(append)
+
+    def _hand_over(self) -> None:
+        inbox, self._inbox = self._inbox, {}
         with self._condition:
             if self._has_ended:
                 assert self.refusal is not None, "the writer ends only with a reason"
-                self._post([Commit(partition, [(append, refused(self.refusal))])])
+                outcome = refused(self.refusal)
+                self._post([Commit(p, [(a, outcome) for a in inbox[p]]) for p in inbox])
                 return
-            if not self._dirty:
-                self._first_put = time.perf_counter()
-            if not partition.pending:
-                self._dirty.append(partition)
-            partition.pending.append(append)
+            if not self._handed:
+                self._handed, self._handed_since = inbox, self._first_put
+            else:
+                for partition, appends in inbox.items():
+                    self._handed.setdefault(partition, []).extend(appends)
             if self._is_idle:
                 self._is_idle = False
                 self._condition.notify()
 
     def drop_oldest(self, partition: Partition, newcomer: Append) -> list[Append]:
         """Take requests that nobody waits for out of the buffer until the newcomer fits."""
+        buffer = partition.buffer
+        missing_records = buffer.pending_records + newcomer.record_count - buffer.records_limit
+        missing_bytes = buffer.pending_bytes + newcomer.size_bytes - buffer.bytes_limit
         dropped: list[Append] = []
-        records, size = partition.buffer.pending_records, partition.buffer.pending_bytes
         with self._condition:
-            for append in partition.pending:
-                if (
-                    records + newcomer.record_count <= partition.buffer.records_limit
-                    and size + newcomer.size_bytes <= partition.buffer.bytes_limit
-                ):
-                    break
-                if not append.waits:
-                    dropped.append(append)
-                    records -= append.record_count
-                    size -= append.size_bytes
-            partition.pending = [a for a in partition.pending if a not in dropped]
+            for requests in (self._handed, self._inbox):
+                kept = []
+                for append in requests.get(partition, ()):
+                    if append.waits or (missing_records <= 0 and missing_bytes <= 0):
+                        kept.append(append)
+                    else:
+                        dropped.append(append)
+                        missing_records -= append.record_count
+                        missing_bytes -= append.size_bytes
+                if partition in requests:
+                    requests[partition] = kept
         return dropped
 
     def look_for_room(self) -> None:
@@ -114,6 +130,7 @@ class LogWriter:
 
     async def close(self) -> None:
         """Write and flush what was accepted, then end the thread."""
+        self._hand_over()
         with self._condition:
             self.refusal = self.refusal or shutting_down()
             self._is_closing = True
@@ -148,23 +165,20 @@ class LogWriter:
     def _take(self) -> Work | None:
         """All that is pending (nothing: flush what is written); None when the broker stops."""
         with self._condition:
-            if not self._dirty and not self._is_closing:
+            if not self._handed and not self._is_closing:
                 self._is_idle = True
                 self._condition.wait(WRITTEN_FLUSH_SECONDS if self._unflushed else None)
                 self._is_idle = False
-            if not self._dirty and self._is_closing and not self._unflushed:
+            if not self._handed and self._is_closing and not self._unflushed:
                 self._has_ended = True
                 return None
-            dirty, self._dirty = self._dirty, []
-            work: Work = []
-            for partition in dirty:
-                work.append((partition, partition.pending))
-                partition.pending = []
-        return work
+            handed, self._handed = self._handed, {}
+            self._first_of_group = self._handed_since
+        return list(handed.items())
 
     def _commit(self, work: Work) -> None:
         """Write a group, flush it, and hand the result to the event loop."""
-        first_put = self._first_put
+        first_put = self._first_of_group
         record_count = sum(append.record_count for _, appends in work for append in appends)
         must_flush = self._must_flush(work, first_put)
         commits = self._write(work)
@@ -237,10 +251,8 @@ class LogWriter:
         with self._condition:
             self._has_ended = True
             self.refusal = storage_failed()
-            work = work + [(partition, partition.pending) for partition in self._dirty]
-            for partition in self._dirty:
-                partition.pending = []
-            self._dirty = []
+            work += self._handed.items()
+            self._handed = {}
         outcome = refused(self.refusal)
         self._post([Commit(p, [(append, outcome) for append in appends]) for p, appends in work])
         self._loop.call_soon_threadsafe(self._on_failure, error)
