@@ -66,7 +66,7 @@ class Deletion:
         """Remove what no reader holds any more."""
         gone = [segment for segment in self._waiting if not segment.pins]
         for segment in gone:
-            remove_file(self._disk, self._deleted_path(segment.base_offset))
+            remove_file(self._disk, self._deleted_path(segment.base_offset), is_paced=True)
         self._waiting = [segment for segment in self._waiting if segment not in gone]
 
     def sweep(self, kept_bases: set[int], *, is_start_durable: bool) -> None:

@@ -12,6 +12,7 @@ import errno
 import fcntl
 import os
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -21,7 +22,8 @@ from .errors import StorageFailed, StorageFull
 Buffer = bytes | bytearray | memoryview
 
 MAX_BUFFERS = 1024  # IOV_MAX of Linux and macOS
-TRUNCATE_STEP_BYTES = 32 * 1024 * 1024
+TRUNCATE_STEP_BYTES = 8 * 1024 * 1024
+TRUNCATE_PAUSE_SECONDS = 0.01  # lets the flushes of others into the journal between two steps
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 _F_FULLFSYNC = 51  # macOS: fsync alone leaves the data in the drive's cache
 
@@ -48,6 +50,7 @@ class Disk(Protocol):
     def is_folder(self, path: Path) -> bool: ...
     def file_size(self, path: Path) -> int: ...
     def free_bytes(self, path: Path) -> int: ...
+    def pause(self, seconds: float) -> None: ...
 
 
 class RealDisk:
@@ -133,6 +136,9 @@ class RealDisk:
     def free_bytes(self, path: Path) -> int:
         status = os.statvfs(path)
         return status.f_bavail * status.f_frsize
+
+    def pause(self, seconds: float) -> None:
+        threading.Event().wait(seconds)
 
 
 @contextlib.contextmanager
@@ -289,22 +295,22 @@ def replace_file(disk: Disk, path: Path, content: Buffer, *, durable: bool = Tru
             disk.flush_folder(path.parent)
 
 
-def remove_file(disk: Disk, path: Path) -> None:
+def remove_file(disk: Disk, path: Path, *, is_paced: bool = False) -> None:
     """Unlink, after giving the blocks back in steps: one big unlink stalls the file system.
 
-    A file that is gone already is no failure.
+    Paced where others write meanwhile. A file that is gone already is no failure.
     """
     try:
         with storage_errors(f"remove {path}"):
             if disk.file_size(path) > TRUNCATE_STEP_BYTES:
-                empty_file(disk, path)
+                empty_file(disk, path, is_paced=is_paced)
             disk.unlink(path)
     except StorageFailed as error:
         if not isinstance(error.__cause__, FileNotFoundError):
             raise
 
 
-def empty_file(disk: Disk, path: Path) -> None:
+def empty_file(disk: Disk, path: Path, *, is_paced: bool = False) -> None:
     """Give a file's blocks back in steps, and keep its name."""
     file = AppendFile(disk, path)
     try:
@@ -312,6 +318,8 @@ def empty_file(disk: Disk, path: Path) -> None:
             (file.end - 1) // TRUNCATE_STEP_BYTES * TRUNCATE_STEP_BYTES, -1, -TRUNCATE_STEP_BYTES
         ):
             file.truncate(length_bytes)
+            if is_paced:
+                disk.pause(TRUNCATE_PAUSE_SECONDS)
     finally:
         file.close()
 

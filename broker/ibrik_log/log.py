@@ -55,7 +55,6 @@ class Log:
         self._disk = disk
         self._segments: tuple[Segment, ...] = tuple(found.segments)
         self._damaged = found.damaged
-        self._recovery_point = found.recovery_point
         self._documents = Documents(disk, folder)
         self._deletion = Deletion(disk, folder)
         self._lock = threading.Lock()  # the list of segments and the small files
@@ -250,8 +249,11 @@ class Log:
         )
         return self.truncate_before(sealed[count - 1].next_offset if count else 0)
 
-    def truncate_before(self, offset: int) -> int:
-        """Move the log start up to `offset` (not beyond the end) and delete what lies below it."""
+    def truncate_before(self, offset: int, *, free: bool = True) -> int:
+        """Move the log start up to `offset` (not beyond the end) and delete what lies below it.
+
+        `free` False leaves the bytes to the next retention: giving them back takes its time.
+        """
         with self._maintenance_lock, self._remembering_failure():
             with self._lock:
                 start_offset = max(self.start_offset, min(offset, self.end_offset))
@@ -264,14 +266,18 @@ class Log:
                 is_written = self._write_documents() if has_moved else self._documents.is_complete
                 if gone:
                     self._deletion.rename(gone)
-            # Bytes take long, and the writer may want to roll: not under its lock.
-            if not is_written:
-                self._deletion.free_space()
-                with self._lock:
-                    is_written = self._write_documents()
-            if is_written:
-                self._deletion.unlink()
+            if free:
+                self._free(is_written=is_written)
         return start_offset
+
+    def _free(self, *, is_written: bool) -> None:
+        # Bytes take long, and the writer may want to roll: not under its lock.
+        if not is_written:
+            self._deletion.free_space()
+            with self._lock:
+                is_written = self._write_documents()
+        if is_written:
+            self._deletion.unlink()
 
     # --- inside -------------------------------------------------------------------------------
 
@@ -330,7 +336,7 @@ class Log:
 
     def _write_documents(self) -> bool:
         """Write what the next start needs to know; False when there is no room for it."""
-        self._recovery_point = self._segments[-1].base_offset
+        recovery_point = self._segments[-1].base_offset
         sealed = SealedSegments(
             self.start_offset,
             tuple(segment.summary() for segment in self._segments[:-1]),
@@ -338,9 +344,7 @@ class Log:
         )
         # What lies below the recovery point must be listed, so the list comes first.
         is_listed = self._documents.write_sealed(sealed)
-        is_written = self._documents.write_checkpoint(
-            Checkpoint(self.start_offset, self._recovery_point)
-        )
+        is_written = self._documents.write_checkpoint(Checkpoint(self.start_offset, recovery_point))
         self._written_damaged = sealed.damaged
         return is_listed and is_written
 

@@ -61,7 +61,6 @@ class Recovered:
     damaged: list[OffsetRange]
     was_clean: bool
     ends_in_damage: bool  # the active segment cannot take the next offset
-    recovery_point: int
     report: RecoveryReport
 
 
@@ -265,7 +264,6 @@ class Recovery:
             damaged=merge_ranges(self._damaged, start_offset),
             ends_in_damage=found_end < end_offset,
             was_clean=clean is not None and self._report.scanned_bytes == 0,
-            recovery_point=checkpoint.recovery_point if checkpoint else 0,
             report=self._report,
         )
 

@@ -194,7 +194,7 @@ class Volume:
                 if self._disk.is_folder(folder / name):
                     self._remove_folder(folder / name)
                 else:
-                    remove_file(self._disk, folder / name)
+                    remove_file(self._disk, folder / name, is_paced=True)
             self._disk.remove_folder(folder)
 
 

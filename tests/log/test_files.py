@@ -165,13 +165,15 @@ def test_removing_gives_a_large_file_back_in_steps(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_the_steps_of_a_removal_are_of_32_mib() -> None:
+@pytest.mark.parametrize(("is_paced", "pauses"), [(False, 0), (True, 3)])
+def test_a_removal_goes_in_steps_and_lets_others_in_between(is_paced: bool, pauses: int) -> None:
     disk = SimulatedDisk()
     file = AppendFile(disk, PATH, create=True)
     file.truncate(2 * TRUNCATE_STEP_BYTES + 1)
     before = disk.calls.count(("truncate", "file"))
-    empty_file(disk, PATH)
+    empty_file(disk, PATH, is_paced=is_paced)
     assert disk.calls.count(("truncate", "file")) - before == 3
+    assert [name for name, _ in disk.calls].count("pause") == pauses
 
 
 def test_removing_what_is_gone_is_no_failure(tmp_path: Path) -> None:

@@ -278,6 +278,10 @@ class SimulatedDisk:
     def file_size(self, path: Path) -> int:
         return len(self._file(path).content)
 
+    def pause(self, seconds: float) -> None:
+        """Time does not pass here."""
+        self.calls.append(("pause", f"{seconds}"))
+
     def free_bytes(self, path: Path) -> int:
         return max(self.capacity_bytes - self.used_bytes(), 0)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from time import perf_counter as now_s  # the clock of the loop counts milliseconds
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from ibrik_api.errors import Refusal
 from ibrik_broker.http.door import expect_body
@@ -72,6 +72,7 @@ def guard(operation: Operation, counter: RouteCounter) -> Handler:
     """Wrap the handler of an operation."""
     handler = operation.handler
     query_names = operation.query_names
+    is_change = operation.method != "GET"
     route = operation.name
 
     async def guarded(request: web.Request) -> web.StreamResponse:
@@ -79,6 +80,8 @@ def guard(operation: Operation, counter: RouteCounter) -> Handler:
         try:
             if "?" in request.raw_path:  # the URL's own properties cost more
                 check_query(request, query_names)
+            if is_change and hdrs.ORIGIN in request.headers:
+                check_origin(request)
             response = await handler(request)
         except Refusal as refusal:
             response = refuse(refusal)
@@ -90,6 +93,20 @@ def guard(operation: Operation, counter: RouteCounter) -> Handler:
         return response
 
     return guarded
+
+
+def check_origin(request: web.Request) -> None:
+    """Refuse what a page of another site sends: browsers post plain text without asking first.
+
+    A broker on a developer's loopback is open to every page in that developer's browser otherwise.
+    Programs send no Origin (RFC 6454 §7).
+    """
+    origin = request.headers[hdrs.ORIGIN]
+    if origin.partition("://")[2].lower() != request.host.lower():
+        raise Refusal(
+            "foreign-origin",
+            f"A page of {origin[:100]!r} may not change anything at {request.host!r}.",
+        )
 
 
 def check_query(request: web.Request, names: frozenset[str]) -> None:

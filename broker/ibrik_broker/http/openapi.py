@@ -13,6 +13,8 @@ Document = dict[str, Any]
 
 COMMON_CODES = ("invalid-request", "headers-too-large", "internal", "too-many-connections")
 """What any request may be answered with."""
+CHANGE_CODES = ("foreign-origin",)
+"""What any request that is no GET may be answered with besides."""
 BODY_CODES = (
     "body-not-decodable",
     "expectation-failed",
@@ -64,6 +66,8 @@ def _without_durations(schema: Any) -> Any:
 def codes_of(operation: Operation) -> list[str]:
     """Every error code that an operation may answer with."""
     codes = {*operation.codes, *COMMON_CODES}
+    if operation.method != "GET":
+        codes |= set(CHANGE_CODES)
     if operation.bodies:
         codes |= set(BODY_CODES)
     return sorted(codes)

@@ -186,9 +186,13 @@ class Engine:
         self._maintenance.submit(self._volume.remove_deleted)
 
     async def purge_topic(self, topic: Topic) -> None:
-        """Remove every record that is visible now; offsets go on where they are."""
+        """Remove every record that is visible now; offsets go on where they are.
+
+        The bytes follow with the next retention: a gigabyte takes longer than a client waits.
+        """
         for partition in topic.partitions:
-            await self._in_reader(partial(partition.log.truncate_before, partition.latest))
+            cut = partial(partition.log.truncate_before, partition.latest, free=False)
+            await self._in_reader(cut)
 
     async def _open_partition(self, topic: Topic, index: int) -> Partition:
         folder = self._volume.partition_folder(topic.id, index)

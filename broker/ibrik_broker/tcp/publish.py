@@ -10,8 +10,8 @@ from ibrik_broker.partitions.partition import Partition
 from ibrik_broker.partitions.topic import Topic
 from ibrik_wire import Publish, Target, encode_failure, encode_published
 
-MESSAGE_OVERHEAD_BYTES = 64
-"""What a held message costs besides its payload, so that a million empty ones are not free."""
+MESSAGE_OVERHEAD_BYTES = 160
+"""What a held message costs besides its payload: a bytes object, a record, places in lists."""
 
 OFFSET_FACTS = ("earliest", "latest", "from_offset", "to_offset")
 """What can be read at all, or what is damaged: always two of them, in this order."""

@@ -290,3 +290,17 @@ async def test_a_wrong_question_is_refused(rig: Rig, query: str, code: str) -> N
 )
 async def test_a_place_that_is_none_is_refused(rig: Rig, path: str, code: str) -> None:
     (await rig.call("GET", f"/v1/topics/{path}")).refused(code)
+
+
+@pytest.mark.parametrize("origin", ["https://elsewhere.example", "null", "http://127.0.0.1:1"])
+async def test_a_page_of_another_site_changes_nothing(rig: Rig, origin: str) -> None:
+    (await rig.publish(Origin=origin)).refused("foreign-origin")
+    assert await rig.values_or_nothing() == []
+
+
+async def test_a_page_of_this_door_and_any_reader_may_ask(rig: Rig) -> None:
+    own = f"http://127.0.0.1:{rig.data_port}"
+    made = await rig.call("POST", "/v1/producers", headers={"Origin": own})
+    assert made.status == 201
+    read = await rig.call("GET", "/v1/topics", headers={"Origin": "https://elsewhere.example"})
+    assert read.status == 200
