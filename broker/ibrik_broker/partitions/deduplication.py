@@ -8,6 +8,7 @@ on the event loop; rebuilt from a snapshot and the log after a restart.
 from collections import OrderedDict
 from collections.abc import Iterable
 from hashlib import blake2b
+from struct import Struct
 from typing import NamedTuple
 
 from ibrik_log.record import Headers, Record, StoredRecord
@@ -18,6 +19,7 @@ CE_ID_HEADER = "ce_id"
 CE_SOURCE_HEADER = "ce_source"
 ID_LIMIT = 200_000
 DIGEST_BYTES = 16
+_KNOWN = Struct(">Hqq8s")
 
 
 class Known(NamedTuple):
@@ -73,7 +75,8 @@ class DeduplicationWindow:
         self.window_ms = window_ms
         self._id_limit = id_limit
         # A plain dict walks over every entry deleted at its front to find the first that is left.
-        self._known: OrderedDict[bytes, Known] = OrderedDict()
+        # Packed, since there may be 200,000: 250 bytes an id instead of 400.
+        self._known: OrderedDict[bytes, bytes] = OrderedDict()
         self._pending: dict[bytes, Pending] = {}
 
     def __len__(self) -> int:
@@ -82,7 +85,11 @@ class DeduplicationWindow:
     def find(self, identity: bytes, now_ms: int) -> Known | Pending | None:
         """The message with this identity, if it is in the window or on its way."""
         self._expire(now_ms)
-        return self._pending.get(identity) or self._known.get(identity)
+        pending = self._pending.get(identity)
+        if pending is not None:
+            return pending
+        packed = self._known.get(identity)
+        return None if packed is None else Known._make(_KNOWN.unpack(packed))
 
     def begin(self, identity: bytes, pending: Pending) -> None:
         """A message with this identity is on its way."""
@@ -96,14 +103,17 @@ class DeduplicationWindow:
 
     def remember(self, identity: bytes, known: Known) -> None:
         self._known.pop(identity, None)  # to the end of the order
-        self._known[identity] = known
+        self._known[identity] = _KNOWN.pack(*known)
         if len(self._known) > self._id_limit:
             self._known.popitem(last=False)
 
     def entries(self, now_ms: int) -> list[Identified]:
         """All that a snapshot must hold, oldest first."""
         self._expire(now_ms)
-        return [Identified(identity, known) for identity, known in self._known.items()]
+        return [
+            Identified(identity, Known._make(_KNOWN.unpack(packed)))
+            for identity, packed in self._known.items()
+        ]
 
     def restore(self, entries: Iterable[Identified], now_ms: int) -> None:
         """Take entries of a snapshot and of the log back, in the order of their time."""
@@ -114,7 +124,7 @@ class DeduplicationWindow:
     def _expire(self, now_ms: int) -> None:
         horizon = now_ms - self.window_ms
         while self._known:
-            identity, known = next(iter(self._known.items()))
-            if known.timestamp_ms > horizon:
+            identity, packed = next(iter(self._known.items()))
+            if Known._make(_KNOWN.unpack(packed)).timestamp_ms > horizon:
                 return
             del self._known[identity]

@@ -13,7 +13,7 @@ from ibrik_log.record import Record
 
 
 def known(offset: int, timestamp_ms: int = 1_000) -> Known:
-    return Known(0, offset, timestamp_ms, b"payload")
+    return Known(0, offset, timestamp_ms, b"payload8")
 
 
 def test_source_and_id_cannot_run_into_each_other() -> None:
@@ -48,7 +48,7 @@ def test_the_oldest_id_leaves_when_there_are_too_many() -> None:
 
 def test_an_id_on_its_way_is_found_before_it_is_known() -> None:
     window = DeduplicationWindow(window_ms=100)
-    pending = Pending(object(), 0, b"payload")
+    pending = Pending(object(), 0, b"payload8")
     window.begin(b"a", pending)
     assert window.find(b"a", 1_000) is pending
     window.settle(b"a", known(5))
@@ -57,7 +57,7 @@ def test_an_id_on_its_way_is_found_before_it_is_known() -> None:
 
 def test_a_refused_message_may_be_sent_again() -> None:
     window = DeduplicationWindow(window_ms=100)
-    window.begin(b"a", Pending(object(), 0, b"payload"))
+    window.begin(b"a", Pending(object(), 0, b"payload8"))
     window.settle(b"a", None)
     assert window.find(b"a", 1_000) is None
 
