@@ -1,25 +1,24 @@
 """POST /v1/topics/{topic}/messages: one message, its body as it is. The hot path of this door.
 
-The head is walked once, the body is read once, the answer is put together as text. What the head
-alone can refuse is refused before a byte of the body is read, and before `100 Continue` is sent.
+The head is walked once, the body is read once, the answer is put together as bytes (`receipt.py`).
+What the head alone can refuse is refused before a byte of the body is read, and before
+`100 Continue` is sent.
 """
 
 import re
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-import msgspec
 from aiohttp import web
 
 from ibrik_api.errors import Refusal
-from ibrik_api.names import message_id
-from ibrik_api.timestamps import format_timestamp
 from ibrik_broker.http.bodies import read_at_once
 from ibrik_broker.http.cloudevents import binary_attributes, parse_event, record_headers
 from ibrik_broker.http.door import Door
-from ibrik_broker.http.operations import CLOUDEVENT, JSON
+from ibrik_broker.http.operations import CLOUDEVENT
+from ibrik_broker.http.receipt import HttpClock, answer
 from ibrik_broker.partitions.deduplication import ID_HEADER
-from ibrik_broker.partitions.messages import Acks, Message, Receipt, Record
+from ibrik_broker.partitions.messages import Acks, Message, Record
 from ibrik_broker.partitions.topic import Topic
 
 MAX_ID_BYTES = 1024
@@ -46,8 +45,9 @@ class Head(NamedTuple):
 class Publish:
     def __init__(self, door: Door) -> None:
         self._door = door
+        self._clock = HttpClock()
 
-    async def handle(self, request: web.Request) -> web.Response:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
         door = self._door
         try:
             topic = door.topic_to_publish(request)
@@ -65,7 +65,7 @@ class Publish:
             receipts = await door.patience.wait(door.engine.publish(topic, (message,), acks))
         finally:
             claim.release()
-        return answer(topic, message, receipts[0])
+        return answer(request, topic, message, receipts[0], self._clock)
 
     async def expect(self, request: web.Request) -> web.StreamResponse | None:
         """`Expect: 100-continue`: refuse now, or ask for the body."""
@@ -206,29 +206,3 @@ def _structured(head: Head, body: bytes) -> Message:
         event.record.headers + own,
     )
     return Message(record, head.partition, head.identity or event.id, event.source)
-
-
-def answer(topic: Topic, message: Message, receipt: Receipt) -> web.Response:
-    """201 with the place, 200 for a repeat, 202 when nobody waited."""
-    partition, offset, timestamp_ms, durability, is_duplicate = receipt
-    is_unknown = offset < 0  # acks=none: nobody waited
-    if message.id is None and is_unknown:
-        own_id = '""'
-    elif message.id is None:
-        own_id = f'"{message_id(topic.id, partition, offset)}"'
-    else:
-        own_id = msgspec.json.encode(message.id.decode(errors="replace")).decode()
-    headers = {"Content-Type": JSON}
-    status, end = 201, "}"
-    if is_unknown:
-        status = 202
-    else:
-        headers["Location"] = f"/v1/topics/{topic.name}/partitions/{partition}/messages/{offset}"
-    if is_duplicate:
-        headers["Ibrik-Duplicate"] = "true"
-        status, end = 200, ',"duplicate":true}'
-    body = (
-        f'{{"topic":"{topic.name}","partition":{partition},"offset":{offset},"id":{own_id},'
-        f'"timestamp":"{format_timestamp(timestamp_ms)}","durability":"{durability}"{end}'
-    )
-    return web.Response(status=status, body=body.encode(), headers=headers)
