@@ -41,6 +41,9 @@ EXIT_DONE = 0
 EXIT_FAILED = 1
 EXIT_STORAGE_FAILED = 74
 """EX_IOERR of sysexits.h: a supervisor restarts the broker, which recovers from the disk."""
+COLLECTION_THRESHOLDS = (50_000, 20, 100)
+"""Requests make no cycles, and each full collection walks over all that is buffered and cached:
+with Python's own thresholds it adds 8 ms to the p99 of 256 busy partitions."""
 LAST_ANSWERS_SECONDS = 1.0
 """After a failure of the disk: time for refusals to leave. Nothing is acknowledged any more."""
 LAST_RESORT_SECONDS = 10.0
@@ -93,6 +96,7 @@ async def _serve_until(ending: "Ending", doors: "Doors", banner: str) -> None:
     # its pauses shrink from tens of milliseconds to under one.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
     doors.is_ready = True
     sys.stdout.write(banner + "\n")
     sys.stdout.flush()

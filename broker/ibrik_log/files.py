@@ -67,8 +67,9 @@ class RealDisk:
         return os.pread(handle, length_bytes, position)
 
     def pwritev(self, handle: int, buffers: Sequence[Buffer], position: int) -> int:
-        # One thread writes a file and readers use pread, so the file's own position is ours:
-        # pwritev is missing on some systems.
+        if hasattr(os, "pwritev"):
+            return os.pwritev(handle, buffers, position)
+        # macOS: one thread writes a file and readers use pread, so the file's own position is ours.
         os.lseek(handle, position, os.SEEK_SET)
         return os.writev(handle, buffers)
 

@@ -184,8 +184,7 @@ class LogWriter:
         commits = self._write(work)
         if must_flush:
             commits = self._answer_written(work, commits)
-            # Frames first: a producer that hears "OK" and reads at once finds its record.
-            commits = self._flush() + commits
+            commits = self._flush(commits)
         self._post(commits)
         if work:
             self.group_records.observe(record_count)
@@ -228,15 +227,17 @@ class LogWriter:
         work[:] = [(p, appends) for p, appends in work if p not in answered]
         return [commit for commit in commits if commit.partition not in answered]
 
-    def _flush(self) -> list[Commit]:
-        """Flush all that is written; the frames that readers may see now."""
+    def _flush(self, commits: list[Commit]) -> list[Commit]:
+        """Flush all that is written, and add to the commits what readers may see now."""
         if not self._unflushed:
-            return []
+            return commits
         started = time.perf_counter()
         self._flusher.flush([partition.log for partition in self._unflushed])
         self.flush_seconds.observe(time.perf_counter() - started)
         flushed, self._unflushed = self._unflushed, {}
-        return [Commit(partition, frames=frames) for partition, frames in flushed.items()]
+        for commit in commits:
+            commit.frames = flushed.pop(commit.partition, [])
+        return commits + [Commit(partition, frames=frames) for partition, frames in flushed.items()]
 
     def _post(self, commits: list[Commit]) -> None:
         if commits:
