@@ -59,6 +59,7 @@ class StartRefused(Exception):
 def run(settings: Settings) -> int:
     """Serve until a signal or a failure; returns the exit code of the process."""
     configure_logging(level=settings.logging.level, form=settings.logging.form)
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         try:
             return runner.run(serve(settings))
@@ -96,7 +97,6 @@ async def _serve_until(ending: "Ending", doors: "Doors", banner: str) -> None:
     # its pauses shrink from tens of milliseconds to under one.
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*COLLECTION_THRESHOLDS)
     doors.is_ready = True
     sys.stdout.write(banner + "\n")
     sys.stdout.flush()

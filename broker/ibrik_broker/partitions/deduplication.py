@@ -116,8 +116,8 @@ class DeduplicationWindow:
         ]
 
     def restore(self, entries: Iterable[Identified], now_ms: int) -> None:
-        """Take entries of a snapshot and of the log back, in the order of their time."""
-        for identity, known in sorted(entries, key=lambda entry: entry.known.timestamp_ms):
+        """Take entries of a snapshot and of the log back; they come in the order of their time."""
+        for identity, known in entries:
             if known.timestamp_ms > now_ms - self.window_ms:
                 self.remember(identity, known)
 

@@ -149,14 +149,15 @@ class Engine:
             raise
         logs = [partition.log for partition in topic.partitions]
         now_ms = self._clock_ms()
-        load = partial(
-            snapshots.load_window,
+        restore = partial(
+            snapshots.restore_window,
             self._disk,
             self._volume.topic_folder(topic_id),
             logs,
-            now_ms - topic.window.window_ms,
+            topic.window,
+            now_ms,
         )
-        topic.window.restore(await self._in_reader(load), now_ms)
+        await self._in_reader(restore)
         self.absent.pop(name, None)
         self._topics[name] = topic
         return topic

