@@ -52,7 +52,10 @@ def compiled_generator() -> Path | None:
     WORK_FOLDER.mkdir(exist_ok=True)
     program = WORK_FOLDER / "generator"
     if not program.exists() or program.stat().st_mtime < SOURCE.stat().st_mtime:
-        subprocess.run([compiler, "-O2", "-o", program, SOURCE], check=True)
+        with tempfile.TemporaryDirectory(dir=WORK_FOLDER) as folder:
+            built = Path(folder, "generator")
+            subprocess.run([compiler, "-O2", "-o", built, SOURCE], check=True)
+            built.replace(program)  # whole or not there: others may start it at this moment
     return program
 
 
@@ -95,6 +98,7 @@ async def _generate(
     port: int, requests: Sequence[bytes], shape: Shape, newlines_per_reply: int
 ) -> Load:
     latencies: list[float] = []
+    refused: list[bytes] = []
     begin = time.perf_counter() + shape.warm_up_seconds
     end = begin + shape.seconds
 
@@ -104,7 +108,10 @@ async def _generate(
         writer.write(request * shape.window)
         newlines = 0
         while (now := time.perf_counter()) < end:
-            newlines += (await reader.read(1 << 18)).count(b"\n")
+            received = await reader.read(1 << 18)
+            if received.startswith((b"ERR", b"-")):
+                refused.append(received)
+            newlines += received.count(b"\n")
             count, newlines = divmod(newlines, newlines_per_reply)
             answered = time.perf_counter()
             taken = [answered - sent_at.popleft() for _ in range(count)]
@@ -117,6 +124,7 @@ async def _generate(
     async with asyncio.TaskGroup() as group:
         for index in range(shape.connections):
             group.create_task(connection(requests[index % len(requests)]))
+    assert not refused, f"{len(refused)} refusals under load"
     cuts = statistics.quantiles(latencies, n=1000)
     return Load(
         rate=len(latencies) / shape.seconds,

@@ -25,7 +25,10 @@ from tests.support.broker import Broker
 STEP_TIMEOUT_S = 60.0
 DIRECTIVE = re.compile(r"<!-- run(?:: file (?P<file>\S+))? -->")
 FENCE = re.compile(r"```(?P<language>\w*)")
-NETCAT = Path(__file__).with_name("netcat.py")
+STAND_INS = {
+    name: Path(__file__).with_name(f"{file}.py")
+    for name, file in (("nc", "netcat"), ("curl", "curl"))
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +153,9 @@ class Reader:
 
     def _make_environment(self, broker: Broker) -> Mapping[str, str]:
         programs = [str(Path(sys.executable).parent), os.environ["PATH"]]
-        if shutil.which("nc") is None:
-            programs.insert(0, str(_stand_in_for_netcat(self.folder / "bin")))
+        missing = [name for name in STAND_INS if shutil.which(name) is None]
+        if missing:
+            programs.insert(0, str(_stand_ins(self.folder / "bin", missing)))
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("IBRIK_")}
         return inherited | {
             "PATH": os.pathsep.join(programs),
@@ -162,9 +166,12 @@ class Reader:
         }
 
 
-def _stand_in_for_netcat(folder: Path) -> Path:
+def _stand_ins(folder: Path, names: list[str]) -> Path:
+    """A folder with our own small programs for those that the machine lacks."""
     folder.mkdir()
-    program = folder / "nc"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{NETCAT}" "$@"\n', encoding="utf-8")
-    program.chmod(0o755)
+    for name in names:
+        program = folder / name
+        code = f'#!/bin/sh\nexec "{sys.executable}" "{STAND_INS[name]}" "$@"\n'
+        program.write_text(code, encoding="utf-8")
+        program.chmod(0o755)
     return folder
