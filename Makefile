@@ -47,6 +47,7 @@ imports: $(STAMP) ## Check who may import whom
 ##@ Generated pages
 generate: $(STAMP) ## Write the reference pages (errors, settings, metrics, CLI, OpenAPI) anew
 	$(BIN)/python docs/generate.py
+docs: generate ## The same: all that is generated of the documentation
 generated: $(STAMP)
 	$(BIN)/python docs/generate.py --check
 lock: $(STAMP) ## Resolve the lock files anew (no index lines)
@@ -57,8 +58,12 @@ lock: $(STAMP) ## Resolve the lock files anew (no index lines)
 ##@ Proof
 crash: $(STAMP) ## Kill a real broker under load RUNS times, and the simulated disk at random operations
 	$(BIN)/python -m tests.crash --runs $(RUNS)
+sim: $(STAMP) ## Only the simulated disk: 5,000 lives with crashes at random operations
+	$(BIN)/python -m tests.crash --runs 0 --simulations 5000
 bitflips: $(STAMP) ## Flip FLIPS single bits in sealed segments; every one must be noticed
 	$(BIN)/python -m tests.bitflips --flips $(FLIPS)
+api: $(STAMP) ## Ask both HTTP doors what their OpenAPI documents promise (schemathesis), and draw their pages
+	$(BIN)/python -m pytest -q tests/contract
 interop: $(STAMP) ## Let aiokafka's pure decoder and Kafka's own DumpLogSegments read our segments (needs Java and Maven)
 	$(BIN)/python -m tests.interop
 bench: $(STAMP) ## Measure beside peers in the same run; prints ratios (needs redis-server and wrk)
@@ -86,4 +91,4 @@ clean: ## Remove what this Makefile made (never a data folder)
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*##/ {printf "  \033[36m%-14s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: setup demo test check fmt fmt-check lint types imports generate generated lock crash bitflips interop bench run create-topic list-topics producer consumer images clean help
+.PHONY: setup demo test check fmt fmt-check lint types imports generate docs generated lock crash sim bitflips api interop bench run create-topic list-topics producer consumer images clean help
