@@ -65,7 +65,7 @@ class Campaign:
         self._minimum_acknowledged = minimum_acknowledged
         # What a life under load publishes on average: with those that die early, a little more than
         # is asked for in all.
-        self._per_life = minimum_acknowledged * 3 // (2 * runs) + 1
+        self._per_life = minimum_acknowledged * 3 // (2 * max(runs, 1)) + 1
         self._checker = Checker(self.ledger)
         self._logs = [
             LogName(topic, partition)
