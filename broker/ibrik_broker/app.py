@@ -28,11 +28,11 @@ from ibrik_broker.metadata.topics import TopicRows
 from ibrik_broker.partitions.engine import Engine, EngineConfig
 from ibrik_broker.partitions.flush import FlushMode
 from ibrik_broker.partitions.readings import engine_readings
-from ibrik_broker.partitions.registry import Registry
 from ibrik_broker.settings import Listener, Settings
 from ibrik_broker.tcp.door import TcpDoor
 from ibrik_broker.telemetry.logs import configure_logging, get_logger
 from ibrik_broker.telemetry.metrics import BUILD, READY, BrokerCollector, Reading
+from ibrik_broker.topics.registry import Registry
 from ibrik_log.errors import LogError, StorageFailed, VolumeInUse
 from ibrik_log.files import RealDisk
 from ibrik_log.volume import Volume

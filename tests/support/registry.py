@@ -15,7 +15,7 @@ from ibrik_broker.metadata.database import Database
 from ibrik_broker.metadata.topics import Origin, TopicRow, TopicRows, TopicState
 from ibrik_broker.partitions.engine import Engine, EngineConfig
 from ibrik_broker.partitions.messages import Message
-from ibrik_broker.partitions.registry import Registry
+from ibrik_broker.topics.registry import Registry
 from ibrik_log.errors import StorageFailed
 from ibrik_log.files import Disk, RealDisk
 from ibrik_log.record import Record

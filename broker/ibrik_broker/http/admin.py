@@ -28,8 +28,8 @@ from ibrik_broker.http.resources import PAGE
 from ibrik_broker.http.tokens import TokenFile, needs_token
 from ibrik_broker.http.topics import Topics, json_answer, read_json, topic_answer
 from ibrik_broker.partitions.engine import Engine
-from ibrik_broker.partitions.registry import Registry
 from ibrik_broker.settings import LimitSettings
+from ibrik_broker.topics.registry import Registry
 
 MAX_DESIRED_BYTES = 8 * 2**20
 METRICS = "text/plain"

@@ -17,9 +17,9 @@ from ibrik_broker.http.patience import Patience
 from ibrik_broker.http.resources import topic_operations
 from ibrik_broker.http.stream import Stream
 from ibrik_broker.partitions.engine import Engine
-from ibrik_broker.partitions.registry import Registry
 from ibrik_broker.settings import LimitSettings
 from ibrik_broker.telemetry.metrics import Reading
+from ibrik_broker.topics.registry import Registry
 
 HEARTBEAT_MS = 15_000
 DESCRIPTION = (

@@ -8,7 +8,7 @@ from ibrik_broker.http import parameters as p
 from ibrik_broker.http.door import Door
 from ibrik_broker.http.operations import JSON, Answer, Body, Operation, Parameter
 from ibrik_broker.http.topics import DEFAULT_PAGE, MAX_PAGE, Topics
-from ibrik_broker.partitions.registry import Registry
+from ibrik_broker.topics.registry import Registry
 
 ETAG = {"ETag": "Revision of the topic, for If-Match."}
 LOCATION = {"Location": "Path of the topic."}

@@ -15,7 +15,7 @@ from ibrik_api.resources.topic import Topic as TopicResource
 from ibrik_broker.http.door import Door
 from ibrik_broker.http.operations import JSON
 from ibrik_broker.http.read import parse_count
-from ibrik_broker.partitions.registry import Registry
+from ibrik_broker.topics.registry import Registry
 
 MAX_RESOURCE_BYTES = 256 * 1024
 DEFAULT_PAGE, MAX_PAGE = 100, 500

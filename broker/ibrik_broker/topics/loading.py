@@ -14,9 +14,9 @@ import structlog
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.topic import TopicSpec
 from ibrik_broker.metadata.topics import TopicRow, TopicRows, TopicState
-from ibrik_broker.partitions.desired import stored_spec
 from ibrik_broker.partitions.engine import Engine
 from ibrik_broker.partitions.refusals import detached
+from ibrik_broker.topics.desired import stored_spec
 from ibrik_log.errors import LogError, StorageFailed
 from ibrik_log.volume import TopicFolder, Volume
 

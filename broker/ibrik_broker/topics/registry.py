@@ -25,14 +25,14 @@ from ibrik_broker.metadata.topics import (
     TopicRows,
     TopicState,
 )
-from ibrik_broker.partitions.applying import apply_resources
-from ibrik_broker.partitions.desired import adopted_spec, check_adoption, stored_spec
 from ibrik_broker.partitions.engine import Engine
-from ibrik_broker.partitions.loading import Finding, Loader
-from ibrik_broker.partitions.owner import Owner
 from ibrik_broker.partitions.refusals import detached, translated
 from ibrik_broker.partitions.topic import Topic
-from ibrik_broker.partitions.views import resource_of, topic_view
+from ibrik_broker.topics.applying import apply_resources
+from ibrik_broker.topics.desired import adopted_spec, check_adoption, stored_spec
+from ibrik_broker.topics.loading import Finding, Loader
+from ibrik_broker.topics.owner import Owner
+from ibrik_broker.topics.views import resource_of, topic_view
 from ibrik_log.errors import LogError
 from ibrik_log.volume import Volume
 

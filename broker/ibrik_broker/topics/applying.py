@@ -11,18 +11,18 @@ from ibrik_api.names import API_VERSION
 from ibrik_api.resources.meta import ObjectMeta
 from ibrik_api.resources.topic import Topic as TopicResource
 from ibrik_broker.metadata.topics import Origin, TopicRow
-from ibrik_broker.partitions.desired import (
+from ibrik_broker.topics.desired import (
     Action,
     Decision,
     decide,
     decide_broken_deletion,
     normalised,
 )
-from ibrik_broker.partitions.owner import Owner
-from ibrik_broker.partitions.views import observed
+from ibrik_broker.topics.owner import Owner
+from ibrik_broker.topics.views import observed
 
 if TYPE_CHECKING:
-    from ibrik_broker.partitions.registry import Registry
+    from ibrik_broker.topics.registry import Registry
 
 _RESULTS = {
     Action.NOTHING: ApplyResult.UNCHANGED,
