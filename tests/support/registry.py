@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibrik_broker.metadata.database import Database
-from ibrik_broker.metadata.topics import Origin, TopicRow, TopicRows, TopicState
+from ibrik_broker.metadata.rows import Origin
+from ibrik_broker.metadata.topics import TopicRow, TopicRows, TopicState
 from ibrik_broker.partitions.engine import Engine, EngineConfig
 from ibrik_broker.partitions.messages import Message
 from ibrik_broker.topics.registry import Registry

@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from ibrik_broker.metadata.database import Database
 from ibrik_broker.metadata.models import TopicTable
+from ibrik_broker.metadata.rows import NameTaken, Origin, StaleRevision
 
 
 class TopicState(StrEnum):
@@ -22,11 +23,6 @@ class TopicState(StrEnum):
     """Deleted under Retain: id and data stay, nothing is served."""
     DELETING = "deleting"
     """The folder is being removed, or already gone."""
-
-
-class Origin(StrEnum):
-    API = "api"
-    RESOURCE = "resource"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +41,6 @@ class TopicRow:
     revision: int
     created_ms: int
     updated_ms: int
-
-
-class NameTaken(Exception):
-    """Another row has this topic name or this resource identity."""
-
-
-class StaleRevision(Exception):
-    """The row changed, or went away, since it was read."""
 
 
 class TopicRows:

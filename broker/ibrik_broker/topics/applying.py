@@ -10,7 +10,8 @@ from ibrik_api.errors import Refusal
 from ibrik_api.names import API_VERSION
 from ibrik_api.resources.meta import ObjectMeta
 from ibrik_api.resources.topic import Topic as TopicResource
-from ibrik_broker.metadata.topics import Origin, TopicRow
+from ibrik_broker.metadata.rows import Origin
+from ibrik_broker.metadata.topics import TopicRow
 from ibrik_broker.topics.desired import (
     Action,
     Decision,

@@ -12,7 +12,8 @@ from ibrik_api.errors import Refusal
 from ibrik_api.resources.meta import ObjectMeta
 from ibrik_api.resources.topic import DeletionPolicy, Retention, Topic, TopicSpec
 from ibrik_api.resources.topic_rules import check_spec, plan_update, refuse_if
-from ibrik_broker.metadata.topics import Origin, TopicRow, TopicState
+from ibrik_broker.metadata.rows import Origin
+from ibrik_broker.metadata.topics import TopicRow, TopicState
 
 
 class Action(Enum):

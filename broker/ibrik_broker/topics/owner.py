@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ibrik_broker.metadata.topics import Origin
+from ibrik_broker.metadata.rows import Origin
 
 
 class Owner(NamedTuple):

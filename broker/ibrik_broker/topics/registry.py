@@ -17,14 +17,8 @@ from ibrik_api.names import check_name
 from ibrik_api.resources.topic import DeletionPolicy, TopicSpec
 from ibrik_api.resources.topic import Topic as TopicResource
 from ibrik_api.resources.topic_rules import check_spec, plan_update, refuse_if
-from ibrik_broker.metadata.topics import (
-    NameTaken,
-    Origin,
-    StaleRevision,
-    TopicRow,
-    TopicRows,
-    TopicState,
-)
+from ibrik_broker.metadata.rows import NameTaken, Origin, StaleRevision
+from ibrik_broker.metadata.topics import TopicRow, TopicRows, TopicState
 from ibrik_broker.partitions.engine import Engine
 from ibrik_broker.partitions.refusals import detached, translated
 from ibrik_broker.partitions.topic import Topic

@@ -6,7 +6,8 @@ from ibrik_api.resources.meta import Condition, ConditionStatus, ObjectMeta
 from ibrik_api.resources.topic import Topic as TopicResource
 from ibrik_api.resources.topic import TopicEndpoints, TopicStatus
 from ibrik_api.timestamps import format_timestamp
-from ibrik_broker.metadata.topics import Origin, TopicRow
+from ibrik_broker.metadata.rows import Origin
+from ibrik_broker.metadata.topics import TopicRow
 from ibrik_broker.partitions.topic import Topic
 from ibrik_broker.topics.desired import stored_spec
 

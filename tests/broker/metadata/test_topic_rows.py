@@ -5,14 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from ibrik_broker.metadata.topics import (
-    NameTaken,
-    Origin,
-    StaleRevision,
-    TopicRow,
-    TopicRows,
-    TopicState,
-)
+from ibrik_broker.metadata.rows import NameTaken, Origin, StaleRevision
+from ibrik_broker.metadata.topics import TopicRow, TopicRows, TopicState
 
 ORDERS = TopicRow(
     id="00000000-0000-4000-8000-000000000001",
