@@ -15,10 +15,9 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from ibrik_api.errors import Refusal
+from ibrik_broker.partitions.attributes import CONTENT_TYPE, PREFIX
 from ibrik_broker.partitions.messages import Message, Record
 
-PREFIX = "ce_"
-CONTENT_TYPE = "content-type"
 REQUIRED = ("id", "source", "type")
 OWN_MEMBERS = frozenset({"data", "data_base64", "datacontenttype"})
 

@@ -12,7 +12,8 @@ from ibrik_api.errors import Refusal
 from ibrik_broker.http.door import Door
 from ibrik_broker.http.operations import CLOUDEVENTS_BATCH, JSON, NDJSON, RAW_BATCH
 from ibrik_broker.http.times import parse_time, parse_wait
-from ibrik_broker.http.views import content_type_of, event_view, message_headers, message_view
+from ibrik_broker.http.views import event_view, message_headers, message_view
+from ibrik_broker.partitions.attributes import content_type_of
 from ibrik_broker.partitions.partition import Partition
 from ibrik_broker.partitions.topic import Topic
 from ibrik_log.batch import decode, read_header

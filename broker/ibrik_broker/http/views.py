@@ -7,27 +7,25 @@ value is never parsed into objects and never rounded.
 """
 
 import base64
-import re
-from collections.abc import Iterable
-from urllib.parse import quote
 
 import msgspec
 
-from ibrik_api.names import message_id
 from ibrik_api.timestamps import format_timestamp
-from ibrik_broker.http.cloudevents import CONTENT_TYPE, PREFIX
-from ibrik_broker.partitions.deduplication import ID_HEADER
+from ibrik_broker.partitions.attributes import (
+    CONTENT_TYPE,
+    PLAIN_TYPE,
+    PREFIX,
+    identity,
+    passed_on,
+    plain_source,
+    quoted,
+)
 from ibrik_broker.partitions.topic import Topic
 from ibrik_log.record import StoredRecord
 
 _json_decoder = msgspec.json.Decoder(msgspec.Raw)
 _encode = msgspec.json.encode
-_HEADER_TEXT = re.compile(rb"[\x20-\x7e]*")
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_HEADER_SAFE = " !\"#$&'()*+,/:;<=>?@[\\]^`{|}~"
-"""All that a header value may hold in ASCII but %, which begins an escape."""
-
-OWN_HEADERS = frozenset({CONTENT_TYPE, ID_HEADER, "traceparent"})
+_TRACE = frozenset({"traceparent"})
 
 
 def as_json(value: bytes) -> bytes | None:
@@ -58,7 +56,7 @@ def message_view(topic: Topic, partition: int, record: StoredRecord) -> bytes:
     parts = [
         f'{{"partition":{partition},"offset":{offset},'
         f'"timestamp":"{format_timestamp(timestamp_ms)}","id":'.encode(),
-        json_text(identity(topic, partition, record, known)),
+        json_text(identity(topic.id, partition, offset, known)),
     ]
     if key is not None:
         text = _text(key)
@@ -87,16 +85,6 @@ def _headers_view(headers: dict[str, bytes | None]) -> bytes:
     return view + (b',"headers_base64":' + _encode(others) if others else b"")
 
 
-def identity(
-    topic: Topic, partition: int, record: StoredRecord, headers: dict[str, bytes | None]
-) -> str:
-    """The client's own id, else the one that is computed from the place."""
-    own = headers.get(ID_HEADER) or headers.get(PREFIX + "id")
-    if own:
-        return own.decode(errors="replace")
-    return message_id(topic.id, partition, record.offset)
-
-
 def _text(content: bytes) -> str | None:
     try:
         return content.decode()
@@ -112,9 +100,9 @@ def event_view(topic: Topic, partition: int, record: StoredRecord) -> bytes:
     known = dict(record.headers)
     members = {
         "specversion": b"1.0",
-        "id": identity(topic, partition, record, known).encode(),
-        "source": f"/topics/{topic.name}".encode(),
-        "type": b"ibrik.message",
+        "id": identity(topic.id, partition, record.offset, known).encode(),
+        "source": plain_source(topic.name).encode(),
+        "type": PLAIN_TYPE.encode(),
         "time": format_timestamp(record.timestamp_ms).encode(),
     }
     for name, content in known.items():
@@ -155,34 +143,9 @@ def message_headers(topic: Topic, partition: int, record: StoredRecord) -> list[
         ("Ibrik-Partition", str(partition)),
         ("Ibrik-Offset", str(record.offset)),
         ("Ibrik-Timestamp", format_timestamp(record.timestamp_ms)),
-        ("Ibrik-Id", quoted(identity(topic, partition, record, known).encode())),
+        ("Ibrik-Id", quoted(identity(topic.id, partition, record.offset, known).encode())),
     ]
     if record.key is not None:
         headers.append(("Ibrik-Key", quoted(record.key)))
-    headers += _passed_on(known)
+    headers += passed_on(known, _TRACE)
     return headers
-
-
-def _passed_on(known: dict[str, bytes | None]) -> Iterable[tuple[str, str]]:
-    for name, content in known.items():
-        if content is None or _TOKEN.fullmatch(name) is None:
-            continue
-        if name.startswith(PREFIX):
-            yield f"ce-{name.removeprefix(PREFIX)}", quoted(content)
-        elif name == "traceparent":
-            yield name, quoted(content)
-        elif name not in OWN_HEADERS:
-            yield f"Ibrik-Meta-{name}", quoted(content)
-
-
-def content_type_of(record: StoredRecord) -> str:
-    """The stored content type when it can stand in a header, else that of plain bytes."""
-    stored = dict(record.headers).get(CONTENT_TYPE)
-    if stored and _HEADER_TEXT.fullmatch(stored):
-        return stored.decode("ascii")
-    return "application/octet-stream"
-
-
-def quoted(content: bytes) -> str:
-    """Bytes as percent-encoded text for a header; publishing reads them back."""
-    return quote(content, safe=_HEADER_SAFE)
