@@ -10,16 +10,15 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from pydantic.json_schema import models_json_schema
 
+from ibrik_api import consuming
 from ibrik_api.desired import DesiredRequest, DesiredResponse
+from ibrik_api.messages import MessageView, PartitionIndex, Position, Timestamp
 from ibrik_api.model import Model
 from ibrik_api.resources.topic import Topic
 
 REF_TEMPLATE = "#/components/schemas/{name}"
 
 Offset = Annotated[int, Meta(ge=-1, le=2**63 - 1, description="-1 for acks=none.")]
-Position = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-PartitionIndex = Annotated[int, Meta(ge=0, le=255)]
-Timestamp = Annotated[str, Meta(examples=["2026-11-27T10:00:00.123Z"])]
 
 
 class PublishResult(Struct, omit_defaults=True):
@@ -112,25 +111,6 @@ class PartitionList(Struct):
     partitions: list[PartitionRange]
 
 
-class MessageView(Struct):
-    """A message as JSON.
-
-    `value` is there when the bytes are valid JSON, else `value_base64`; `key` when they are text,
-    else `key_base64`. Of headers with one name the last is shown; raw batches show all.
-    """
-
-    partition: PartitionIndex
-    offset: Position
-    timestamp: Timestamp
-    id: str
-    key: msgspec.Raw | UnsetType = UNSET
-    key_base64: str | UnsetType = UNSET
-    value: msgspec.Raw | UnsetType = UNSET
-    value_base64: str | UnsetType = UNSET
-    headers: dict[str, str | None] | UnsetType = UNSET
-    headers_base64: dict[str, str] | UnsetType = UNSET
-
-
 class MessageList(Struct):
     topic: str
     partition: PartitionIndex
@@ -185,6 +165,7 @@ STRUCTS = (
     MessageList,
     ProducerCreated,
     Problem,
+    *consuming.STRUCTS,
 )
 MODELS = (Topic, TopicList, DesiredRequest, DesiredResponse)
 

@@ -50,7 +50,7 @@ def json_base64(content: bytes) -> bytes:
 
 
 def message_view(topic: Topic, partition: int, record: StoredRecord) -> bytes:
-    """One message as JSON on one line: `MessageView` of `ibrik_api.http`."""
+    """One message as JSON on one line: `MessageView` of `ibrik_api.messages`."""
     offset, timestamp_ms, key, value, headers = record
     known = dict(headers)
     parts = [
