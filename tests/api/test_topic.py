@@ -105,14 +105,11 @@ def test_what_is_no_resource_is_refused(document: Any) -> None:
     [
         ({"replicas": 3}, "/spec/replicas"),
         ({"minInSyncReplicas": 2}, "/spec/minInSyncReplicas"),
-        ({"dispatch": "queue"}, "/spec/dispatch"),
         ({"cleanup": "compact"}, "/spec/cleanup"),
-        ({"publishers": "registered"}, "/spec/publishers"),
         ({"schema": {"subject": "orders"}}, "/spec/schema/subject"),
         ({"archive": {"enabled": True}}, "/spec/archive/enabled"),
         ({"archive": {"holdMax": {"bytes": "1Gi"}}}, "/spec/archive/holdMax/bytes"),
         ({"quota": {"recordsPerSecond": 5}}, "/spec/quota/recordsPerSecond"),
-        ({"delivery": {"ordering": "key"}}, "/spec/delivery/ordering"),
     ],
 )
 def test_a_field_that_is_not_served_yet_is_refused_by_name(
@@ -122,6 +119,14 @@ def test_a_field_that_is_not_served_yet_is_refused_by_name(
         check_spec(topic(**spec).spec)
     assert refused.value.code == "unsupported-field"
     assert [error["pointer"] for error in refused.value.errors] == [pointer]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"dispatch": "queue"}, {"publishers": "registered"}, {"delivery": {"ordering": "key"}}],
+)
+def test_what_subscriptions_and_publishers_need_is_served(spec: dict[str, Any]) -> None:
+    check_spec(topic(**spec).spec)
 
 
 def test_an_unserved_field_at_its_default_is_accepted() -> None:

@@ -13,13 +13,10 @@ from ibrik_api.resources.topic import TopicSpec
 _SERVED_LATER = {
     "replicas": "partitions are not replicated yet",
     "minInSyncReplicas": "partitions are not replicated yet",
-    "dispatch": "subscriptions are not served yet",
     "cleanup": "compaction is not served yet",
-    "publishers": "registration of publishers is not served yet",
     "schema": "schemas are not served yet",
     "archive": "archiving is not served yet",
     "quota": "quotas are not served yet",
-    "delivery": "subscriptions are not served yet",
 }
 """A row leaves this table with the feature that serves it."""
 
