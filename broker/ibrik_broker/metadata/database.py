@@ -1,34 +1,46 @@
-"""The connection to the metadata database: opening, pragmas, transactions, translated errors.
+"""The connection to the metadata database: opening, transactions, translated errors.
 
-Repositories (`topics.py`) take a `Database` and run each change as one transaction.
+Repositories (`topics.py`) take a `Database` and run each change as one transaction. What delivery
+writes many times a second goes through `write`, which costs a third of `transaction` on SQLite.
 """
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
-from typing import Any, Self
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, closing, contextmanager
+from typing import Any, Self, TypeVar
 
-from sqlalchemy import URL, event, make_url
+from sqlalchemy import URL, Connection, Engine, make_url
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from ibrik_api.errors import Refusal
+from ibrik_broker.metadata.engines import (
+    CONNECT_TIMEOUT_S,
+    create_engine,
+    create_file_engine,
+    reading,
+)
 from ibrik_broker.metadata.migrate import prepare
 from ibrik_broker.metadata.models import SequenceTable
 
 DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
-CONNECT_TIMEOUT_S = 5
-STATEMENT_TIMEOUT_S = 10
-POOL_CONNECTIONS = 5
 _INSERTS: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+Result = TypeVar("Result")
 
 
 class Database:
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, file: Engine | None) -> None:
+        """`file` is the same database without asyncio; given for SQLite."""
         self._engine = engine
+        self._file = file
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="metadata-writer")
+        self._turn = asyncio.Lock()
 
     @classmethod
     async def open(cls, url: str, cluster_id: str) -> Self:
@@ -37,9 +49,11 @@ class Database:
         Raises Refusal: `newer-database`, `database-of-another-cluster`, `metadata-unavailable`.
         """
         parsed = parse_url(url)
+        file = None
         if parsed.get_backend_name() == "sqlite":
-            await asyncio.to_thread(_try_file, parsed.database or ":memory:")
-        database = cls(_create_engine(parsed))
+            await asyncio.to_thread(_prepare_file, parsed.database or ":memory:")
+            file = create_file_engine(parsed)
+        database = cls(create_engine(parsed), file)
         try:
             async with database.transaction() as connection:
                 await connection.run_sync(prepare, cluster_id)
@@ -55,30 +69,49 @@ class Database:
         IntegrityError passes (the repository knows what it means); trouble of the database itself
         becomes a Refusal `metadata-unavailable`.
         """
-        try:
+        with _translated_errors():
             async with self._engine.begin() as connection:
                 yield connection
-        except IntegrityError:
-            raise
-        except (DBAPIError, PoolTimeout, OSError) as error:
-            cause = error.orig if isinstance(error, DBAPIError) else error
-            raise Refusal(
-                "metadata-unavailable",
-                f"The metadata database does not answer ({cause}). Check metadata.url and that the "
-                "database runs, then try again.",
-            ) from error
+
+    async def write(self, work: Callable[[Connection], Result]) -> Result:
+        """Run `work` as one transaction, one after the other in the order of the calls.
+
+        On SQLite the whole of it runs in a thread of its own: one hop, not one for each statement.
+        Errors as in `transaction`. A caller that is cancelled does not know whether it was done.
+        """
+        with _translated_errors():
+            async with self._turn:
+                if self._file is None:
+                    async with self._engine.begin() as connection:
+                        return await connection.run_sync(work)
+                loop = asyncio.get_running_loop()
+                return await loop.run_in_executor(self._writer, _run, self._file, work)
+
+    async def read(self, work: Callable[[Connection], Result]) -> Result:
+        """Run `work`, which only reads, beside whatever is written meanwhile."""
+        with _translated_errors():
+            if self._file is None:
+                async with self._engine.begin() as connection:
+                    return await connection.run_sync(work)
+            return await asyncio.to_thread(_run, reading(self._file), work)
 
     async def allocate_producer_id(self) -> int:
         """An id that is never given out again; durable before it is returned."""
         return await self._next_value("producer_id")
 
     async def close(self) -> None:
+        await asyncio.to_thread(self._writer.shutdown)
+        if self._file is not None:
+            self._file.dispose()
         await self._engine.dispose()
 
+    def insert(self, table: Any) -> Any:
+        """An INSERT that may say ON CONFLICT; the two databases write it alike, SQLAlchemy not."""
+        return _INSERTS[self._engine.dialect.name](table)
+
     async def _next_value(self, name: str) -> int:
-        insert = _INSERTS[self._engine.dialect.name]
         statement = (
-            insert(SequenceTable)
+            self.insert(SequenceTable)
             .values(name=name, next_value=1)
             .on_conflict_do_update(
                 index_elements=[SequenceTable.name],
@@ -106,14 +139,43 @@ def parse_url(text_url: str) -> URL:
     return url.set(drivername=driver)
 
 
-def _try_file(path: str) -> None:
-    """Whether SQLite can open the file, before there is a pool.
+def _run(engine: Engine, work: Callable[[Connection], Result]) -> Result:
+    with engine.begin() as connection:
+        return work(connection)
+
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    try:
+        yield
+    except IntegrityError:
+        raise
+    except (DBAPIError, PoolTimeout, OSError) as error:
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        raise Refusal(
+            "metadata-unavailable",
+            f"The metadata database does not answer ({cause}). Check metadata.url and that the "
+            "database runs, then try again.",
+        ) from error
+
+
+def _prepare_file(path: str) -> None:
+    """Make sure that SQLite can use the file, and keeps a write-ahead log, before there is a pool.
 
     aiosqlite leaves a thread behind when it cannot, which then speaks to a loop that is gone.
     """
     try:
         with closing(sqlite3.connect(path)) as connection:
-            connection.execute("PRAGMA schema_version")
+            # Of connections that change the mode of one file at once, SQLite refuses all but one
+            # without waiting. The mode is kept in the file, so later ones find nothing to change.
+            for attempt in Retrying(
+                retry=retry_if_exception(_is_busy),
+                stop=stop_after_delay(CONNECT_TIMEOUT_S),
+                wait=wait_fixed(0.01),
+                reraise=True,
+            ):
+                with attempt:
+                    connection.execute("PRAGMA journal_mode = WAL")
     except sqlite3.Error as error:
         raise Refusal(
             "metadata-unavailable",
@@ -122,40 +184,5 @@ def _try_file(path: str) -> None:
         ) from error
 
 
-def _create_engine(url: URL) -> AsyncEngine:
-    if url.get_backend_name() == "sqlite":
-        engine = create_async_engine(
-            url, pool_size=POOL_CONNECTIONS, connect_args={"timeout": STATEMENT_TIMEOUT_S}
-        )
-        event.listen(engine.sync_engine, "connect", _set_pragmas)
-        event.listen(engine.sync_engine, "begin", _begin)
-        return engine
-    return create_async_engine(
-        url,
-        pool_size=POOL_CONNECTIONS,
-        pool_timeout=CONNECT_TIMEOUT_S,
-        pool_pre_ping=True,
-        connect_args={"timeout": CONNECT_TIMEOUT_S, "command_timeout": STATEMENT_TIMEOUT_S},
-    )
-
-
-def _set_pragmas(connection: Any, _record: Any) -> None:
-    # Without this Python's driver begins transactions late and never for DDL, and a kill in the
-    # middle of a migration would leave half of it; `_begin` begins them in the open.
-    connection.isolation_level = None
-    try:
-        cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode = WAL")
-        # FULL: a commit is flushed, so a topic that was answered with 201 outlives a power cut.
-        cursor.execute("PRAGMA synchronous = FULL")
-        cursor.execute("PRAGMA foreign_keys = ON")
-        cursor.close()
-    except BaseException:
-        # The pool does not know of it yet, so no one else would end its thread.
-        connection.close()
-        raise
-
-
-def _begin(connection: Any) -> None:
-    # IMMEDIATE: a transaction that reads before it writes never fails half way as busy.
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+def _is_busy(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.Error) and error.sqlite_errorcode == sqlite3.SQLITE_BUSY

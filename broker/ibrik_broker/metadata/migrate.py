@@ -14,7 +14,7 @@ from sqlalchemy import Connection, inspect, select, text, update
 from ibrik_api.errors import Refusal
 from ibrik_broker.metadata.models import MetaTable
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """The version that the newest migration of this release writes into `meta`."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"

@@ -179,7 +179,8 @@ class AttemptTable(Base):
     __tablename__ = "attempts"
     __table_args__ = (
         Index(None, "flow_id", "partition", "offset"),
-        Index(None, "channel_id", "at_ms"),
+        Index(None, "flow_id", "id"),
+        Index(None, "channel_id", "id"),
     )
 
     id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)

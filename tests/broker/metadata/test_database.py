@@ -55,9 +55,12 @@ async def test_a_newer_schema_that_this_version_can_read_is_left_as_it_is(
 async def test_a_schema_that_this_version_cannot_read_is_refused(
     url: str, database: Database
 ) -> None:
-    await execute(database, "UPDATE meta SET schema_version = 9, min_reader = 8")
-    with pytest.raises(Refusal, match="needs a broker that reads schema 8; this one reads 1"):
+    following = SCHEMA_VERSION + 1
+    await execute(database, f"UPDATE meta SET schema_version = 9, min_reader = {following}")
+    sentence = f"needs a broker that reads schema {following}; this one reads {SCHEMA_VERSION}"
+    with pytest.raises(Refusal, match=sentence) as refused:
         await Database.open(url, CLUSTER)
+    assert refused.value.code == "newer-database"
 
 
 async def test_the_newest_migration_writes_this_versions_schema(database: Database) -> None:
