@@ -1,9 +1,17 @@
-"""What the repositories of rows share: where a row comes from, and how a change is refused.
+"""Rows with a revision: insert, read, compare-and-swap, delete. One transaction each.
 
-The repositories are `topics.py`, `resources.py`, `publishers.py`, `clients.py` and `replays.py`.
+What topics, channels, subscriptions, publishers and clients have in common; their repositories
+(`topics.py`, `resources.py`, `publishers.py`, `clients.py`) say which table and which value.
 """
 
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import Row, Table, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from ibrik_broker.metadata.database import Database
 
 
 class Origin(StrEnum):
@@ -17,3 +25,79 @@ class NameTaken(Exception):
 
 class StaleRevision(Exception):
     """The row changed, or went away, since it was read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisedRow:
+    """A row as stored; `revision` is the ETag."""
+
+    id: str
+    name: str
+    revision: int
+    created_ms: int
+    updated_ms: int
+
+
+Value = TypeVar("Value", bound=RevisedRow)
+
+
+class RevisedRows(Generic[Value]):
+    def __init__(self, database: Database, table: Table) -> None:
+        self._database = database
+        self._table = table
+
+    def _read(self, row: Row[Any]) -> Value:
+        raise NotImplementedError
+
+    async def all(self) -> list[Value]:
+        """In order of their names."""
+        async with self._database.transaction() as connection:
+            rows = await connection.execute(
+                select(self._table).order_by(self._table.c.name, self._table.c.id)
+            )
+            return [self._read(row) for row in rows]
+
+    async def get(self, row_id: str) -> Value | None:
+        async with self._database.transaction() as connection:
+            rows = await connection.execute(select(self._table).where(self._table.c.id == row_id))
+            row = rows.one_or_none()
+            return None if row is None else self._read(row)
+
+    async def insert(self, row: Value) -> Value:
+        """Raises NameTaken."""
+        try:
+            async with self._database.transaction() as connection:
+                await connection.execute(insert(self._table).values(**asdict(row)))
+        except IntegrityError as error:
+            raise NameTaken(row.name) from error
+        return row
+
+    async def update(self, row: Value, *, now_ms: int, **changes: Any) -> Value:
+        """Change the row that `row` still is; raises StaleRevision, or NameTaken."""
+        changed = replace(row, **changes, revision=row.revision + 1, updated_ms=now_ms)
+        try:
+            async with self._database.transaction() as connection:
+                result = await connection.execute(
+                    update(self._table).where(*self._is_still(row)).values(**asdict(changed))
+                )
+        except IntegrityError as error:
+            raise NameTaken(changed.name) from error
+        if result.rowcount != 1:
+            raise StaleRevision(row.name)
+        return changed
+
+    async def delete(self, row: Value) -> None:
+        """Raises StaleRevision."""
+        async with self._database.transaction() as connection:
+            result = await connection.execute(delete(self._table).where(*self._is_still(row)))
+        if result.rowcount != 1:
+            raise StaleRevision(row.name)
+
+    def _is_still(self, row: Value) -> tuple[Any, Any]:
+        return self._table.c.id == row.id, self._table.c.revision == row.revision
+
+
+def table_of(model: Any) -> Table:
+    """The table of a declarative model."""
+    table: Table = model.__table__
+    return table
