@@ -61,6 +61,8 @@ class CursorRow:
     """Ranges that were handed out: from, to (not included), attempt, until_ms."""
     epoch: int
     updated_ms: int
+    topic_id: str = ""
+    """The topic that the offsets belong to."""
 
 
 @dataclass(frozen=True, slots=True)

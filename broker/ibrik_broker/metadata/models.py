@@ -155,6 +155,8 @@ class CursorTable(Base):
     claimed: Mapped[list[Any]]
     epoch: Mapped[int]
     updated_ms: Mapped[int]
+    topic_id: Mapped[str] = mapped_column(String(36))
+    """The topic that the offsets belong to; a topic that is made anew has another."""
 
 
 class RetryTable(Base):

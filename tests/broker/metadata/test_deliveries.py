@@ -23,7 +23,7 @@ FLOW = "00000000-0000-4000-8000-00000000000a"
 OTHER = "00000000-0000-4000-8000-00000000000b"
 CURSOR = CursorRow(
     FLOW, 0, 2**40, settled=[3, 2, 1, 1], claimed=[[5, 9, 1, 1_700_000_000_000]], epoch=3,
-    updated_ms=1_700_000_000_000,
+    updated_ms=1_700_000_000_000, topic_id="00000000-0000-4000-8000-00000000000f",
 )  # fmt: skip
 RETRY = RetryRow(FLOW, 0, 7, attempts=2, first_ms=10, next_ms=500, lane="ab" * 16)
 ATTEMPT = AttemptRow(

@@ -108,6 +108,7 @@ def _create_flows() -> None:
         json("claimed"),
         number("epoch"),
         number("updated_ms"),
+        text("topic_id", 36),
         sa.PrimaryKeyConstraint("flow_id", "partition", name="pk_cursors"),
     )
     op.create_table(
