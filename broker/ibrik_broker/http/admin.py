@@ -18,15 +18,16 @@ from ibrik_api.errors import Refusal
 from ibrik_api.http import TopicList
 from ibrik_api.resources.topic import Topic
 from ibrik_broker.http.bodies import BodyGate, BodyReader
+from ibrik_broker.http.crud import json_answer, read_json
 from ibrik_broker.http.docs import add_docs
 from ibrik_broker.http.door import Door
 from ibrik_broker.http.guard import RouteCounters, add_operations
 from ibrik_broker.http.openapi import build_document
 from ibrik_broker.http.operations import JSON, TEXT, Answer, Body, Operation, Parameter
+from ibrik_broker.http.parameters import PAGE
 from ibrik_broker.http.patience import Patience
-from ibrik_broker.http.resources import PAGE
 from ibrik_broker.http.tokens import TokenFile, needs_token
-from ibrik_broker.http.topics import Topics, json_answer, read_json, topic_answer
+from ibrik_broker.http.topics import Topics, topic_answer
 from ibrik_broker.partitions.engine import Engine
 from ibrik_broker.settings import LimitSettings
 from ibrik_broker.topics.registry import Registry

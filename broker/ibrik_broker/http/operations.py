@@ -76,6 +76,9 @@ class Operation:
     bodies: tuple[Body, ...] = ()
     is_body_required: bool = True
     needs_token: bool = False
+    is_registration: bool = False
+    """Changes which topics, channels, subscriptions, publishers … there are: `access.py` says who
+    may, for all such operations alike."""
     expect: ExpectHandler | None = None
     """Called instead of the default on `Expect: 100-continue`: refuses before a body is sent."""
 

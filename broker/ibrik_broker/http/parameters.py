@@ -1,19 +1,39 @@
 """Parameters that several operations share, described once."""
 
+from enum import StrEnum
+from typing import Any
+
 from ibrik_api.durations import PATTERN
 from ibrik_api.names import MAX_NAME_LENGTH, NAME_PATTERN
 from ibrik_broker.http.operations import Parameter
 
+DEFAULT_PAGE, MAX_PAGE = 100, 500
+
 FLAG = {"type": "string", "enum": ["true", "false"]}
 COUNT = {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}
 
-TOPIC = Parameter(
-    "topic",
-    "path",
-    "Name of the topic.",
-    {"type": "string", "pattern": NAME_PATTERN, "minLength": 1, "maxLength": MAX_NAME_LENGTH},
-    example="orders",
-)
+NAME = {"type": "string", "pattern": NAME_PATTERN, "minLength": 1, "maxLength": MAX_NAME_LENGTH}
+
+
+def in_path(noun: str, example: str) -> Parameter:
+    """The name of a thing in the path."""
+    return Parameter(noun, "path", f"Name of the {noun}.", NAME, example=example)
+
+
+def deletion_policy(noun: str, policies: type[StrEnum]) -> Parameter:
+    words: list[Any] = [policy.value for policy in policies]
+    return Parameter(
+        "policy",
+        "query",
+        f"Instead of the {noun}'s own deletionPolicy.",
+        {"type": "string", "enum": words},
+    )
+
+
+TOPIC = in_path("topic", "orders")
+CHANNEL = in_path("channel", "billing")
+PUBLISHER = in_path("publisher", "shop")
+CLIENT = in_path("client", "till-7")
 PARTITION = Parameter(
     "partition",
     "path",
@@ -50,6 +70,30 @@ WAIT = Parameter(
     {"type": "string", "pattern": PATTERN, "minLength": 2, "maxLength": 20},
     example="30s",
 )
+
+PAGE = (
+    Parameter(
+        "page_size",
+        "query",
+        "Most items of one page.",
+        {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": DEFAULT_PAGE},
+    ),
+    Parameter("page_token", "query", "The token that the page before ended with."),
+)
+IF_MATCH = Parameter("If-Match", "header", "ETag that was read, or *; refused when it changed.")
+IF_NONE_MATCH = Parameter("If-None-Match", "header", "* refuses when there is one already.")
+KNOWN_ETAG = Parameter("If-None-Match", "header", "ETag that is known.")
+
+
+def etag_headers(noun: str) -> dict[str, str]:
+    """Headers of an answer that holds the thing as it is."""
+    return {"ETag": f"Revision of the {noun}, for If-Match."}
+
+
+def location_headers(noun: str) -> dict[str, str]:
+    """Headers of an answer that holds the thing that was made."""
+    return etag_headers(noun) | {"Location": f"Path of the {noun}."}
+
 
 KEY_HEADER = Parameter(
     "Ibrik-Key",
