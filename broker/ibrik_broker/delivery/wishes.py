@@ -6,7 +6,7 @@ Values only. Defaults of the topic are filled in and references are looked up be
 from dataclasses import dataclass
 
 from ibrik_api.resources.destination import Destination
-from ibrik_api.resources.subscription import Guarantee, GroupType, Mode, OnGap, StartFrom
+from ibrik_api.resources.subscription import GroupType, Guarantee, Mode, OnGap, StartFrom
 from ibrik_api.resources.topic import Ordering
 from ibrik_broker.delivery.filters import Filter
 from ibrik_broker.delivery.retry import RetryPolicy

@@ -8,7 +8,7 @@ the history of attempts is in `attempts.py`.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, and_, bindparam, delete, insert, or_, select
 
@@ -65,8 +65,9 @@ class CursorRow:
     """The topic that the offsets belong to."""
 
 
-@dataclass(frozen=True, slots=True)
-class RetryRow:
+class RetryRow(NamedTuple):
+    """A tuple, because a start may load a hundred thousand of them."""
+
     flow_id: str
     partition: int
     offset: int
@@ -242,7 +243,7 @@ def _load(connection: Connection, flow_id: str | None = None) -> dict[str, FlowS
         states.setdefault(owner, FlowState()).cursors.append(CursorRow(*row))
     due = RETRIES.c.next_ms.nulls_last(), RETRIES.c.partition, RETRIES.c.offset
     for owner, row in rows(RETRIES, *due):
-        states.setdefault(owner, FlowState()).retries.append(RetryRow(*row))
+        states.setdefault(owner, FlowState()).retries.append(RetryRow._make(row))
     for owner, row in rows(GAPS, GAPS.c.at_ms, GAPS.c.partition, GAPS.c.from_offset):
         states.setdefault(owner, FlowState()).gaps.append(GapRow(*row))
     return states

@@ -34,6 +34,9 @@ from ibrik_log.log import Log
 from ibrik_log.volume import Volume
 
 T = TypeVar("T")
+OnTopic = Callable[[Topic | None, str], None]
+"""Called with a topic that is served now or has more partitions, or None when it is not served any
+more; and with its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,8 @@ class Engine:
         self._on_failure = on_failure
         self._loop = asyncio.get_running_loop()
         self._topics: dict[str, Topic] = {}
+        self._on_topic: list[OnTopic] = []
+        self._on_news: list[Callable[[str], None]] = []
         self._readers = ThreadPoolExecutor(config.reader_threads, thread_name_prefix="reader")
         flusher = Flusher(disk, volume.data, choose_mode(config.flush, volume.data))
         self.writer = LogWriter(
@@ -104,8 +109,24 @@ class Engine:
             f"There is no topic '{name}'.{hint} Create it with: ibrik topic create {name}",
         )
 
+    def served(self, name: str) -> Topic | None:
+        return self._topics.get(name)
+
     def topics(self) -> list[Topic]:
         return list(self._topics.values())
+
+    def watch(self, on_topic: OnTopic, on_news: Callable[[str], None]) -> None:
+        """Hear of topics that come and go, and (by name) of those that have more to read."""
+        self._on_topic.append(on_topic)
+        self._on_news.append(on_news)
+
+    def _tell_topic(self, topic: Topic | None, name: str) -> None:
+        for hear in self._on_topic:
+            hear(topic, name)
+
+    def _tell_news(self, name: str) -> None:
+        for hear in self._on_news:
+            hear(name)
 
     # --- publish ------------------------------------------------------------------------------
 
@@ -160,6 +181,7 @@ class Engine:
         await self._in_reader(restore)
         self.absent.pop(name, None)
         self._topics[name] = topic
+        self._tell_topic(topic, name)
         return topic
 
     async def update_topic(self, topic: Topic, spec: TopicSpec) -> None:
@@ -167,10 +189,12 @@ class Engine:
         for index in range(len(topic.partitions), spec.partitions):
             topic.partitions.append(await self._open_partition(topic, index))
         topic.apply_spec(spec)
+        self._tell_topic(topic, topic.name)
 
     async def close_topic(self, topic: Topic) -> None:
         """Stop serving a topic: answer all that was accepted, then close its logs cleanly."""
         self._topics.pop(topic.name, None)
+        self._tell_topic(None, topic.name)
         for partition in topic.partitions:
             partition.close(topic_closed(topic.name))
             await self.writer.barrier(partition)
@@ -208,6 +232,7 @@ class Engine:
             tails=self.tails,
             readers=self._readers,
         )
+        partition.on_news = partial(self._tell_news, topic.name)
         load = partial(snapshots.load_sequences, self._disk, folder, log)
         partition.sequences = await self._in_reader(load)
         log.on_roll = partial(self._on_roll, topic, partition)

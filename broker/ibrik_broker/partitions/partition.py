@@ -79,6 +79,8 @@ class Partition:
         self.appended_bytes = 0
         self.read_cached_bytes = 0
         self.read_disk_bytes = 0
+        self.on_news: Callable[[], None] | None = None
+        """Called when readers may see more: the flows of subscriptions hear of it."""
         self._refusal: Refusal | None = None
         self._writer = writer
         self._tails = tails
@@ -155,6 +157,8 @@ class Partition:
             self._tails.extend(self._tail, frame.base_offset, frame.next_offset, frame.content)
         if commit.frames:
             self.wake_readers()
+            if self.on_news is not None:
+                self.on_news()
         for append, outcome in commit.outcomes:
             self.buffer.consume(append.record_count, append.size_bytes)
             if outcome.refusal is None and not outcome.is_duplicate:

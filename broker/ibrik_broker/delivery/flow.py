@@ -1,0 +1,406 @@
+"""A flow: one delivery of one topic's messages to one place. Reads, filters, orders, hands out.
+
+Whoever carries the messages on (the pusher, the leases) takes them here and says what became of
+each: settled, parked for another attempt, or given back. What that means for the cursor and the
+rows in the database is noted in the ledger; nothing is let out before its claim is committed.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ibrik_api.errors import Refusal
+from ibrik_api.resources.subscription import OnGap
+from ibrik_broker.delivery.counters import FlowCounters
+from ibrik_broker.delivery.flow_part import FlowPart
+from ibrik_broker.delivery.flow_plan import Carrier, FlowPlan
+from ibrik_broker.delivery.ledger import Ledger
+from ibrik_broker.delivery.message import Delivery
+from ibrik_broker.delivery.parked import Parked, ParkedMessages
+from ibrik_broker.delivery.progress import Progress
+from ibrik_broker.delivery.reading import RecordReader
+from ibrik_broker.metadata.deliveries import AttemptRow, GapRow, RetryRow
+from ibrik_log.record import StoredRecord
+
+if TYPE_CHECKING:
+    from ibrik_broker.partitions.topic import Topic
+
+READ_BYTES = 256 * 1024
+GAPS_SHOWN = 100
+READ_AGAIN_TICKS = 1_000
+"""When a parked message could not be read, or its dead letter not be written."""
+
+
+class Flow:
+    def __init__(
+        self,
+        plan: FlowPlan,
+        ledger: Ledger,
+        reader: RecordReader,
+        *,
+        clock_ms: Callable[[], int],
+        ticks_ms: Callable[[], int],
+    ) -> None:
+        self.plan = plan
+        self.carrier: Carrier | None = None
+        self.topic: Topic | None = None
+        self.parts: list[FlowPart] = []
+        self.parked = ParkedMessages()
+        self.epoch = 0
+        self.halt: str | None = None
+        """Why nothing is handed out (paused, gap); None: it is."""
+        self.counters = FlowCounters()
+        self.gaps: deque[GapRow] = deque(maxlen=GAPS_SHOWN)
+        """Those noticed last, for readers who listen right now."""
+        self._ledger = ledger
+        self._reader = reader
+        self._clock_ms = clock_ms
+        self._ticks_ms = ticks_ms
+        self._one_taker = asyncio.Lock()
+        self._turn = 0
+
+    # --- look -------------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        return self.plan.id
+
+    @property
+    def in_hand_count(self) -> int:
+        return sum(len(part.in_hand) for part in self.parts)
+
+    @property
+    def backlog(self) -> int:
+        """Messages that are not settled: not read yet, held, in hand or parked."""
+        return len(self.parked) + sum(p.unsettled_count(self.topic) for p in self.parts)
+
+    @property
+    def has_ended(self) -> bool:
+        """A flow with an end has nothing left to do."""
+        return self.plan.ends is not None and self.backlog == 0
+
+    def due_ticks(self) -> int | None:
+        """When the next parked message is due."""
+        return self.parked.due_ticks()
+
+    # --- take -------------------------------------------------------------------------------------
+
+    async def take(
+        self, max_count: int, max_bytes: int, hold_ms: Callable[[int, int], int]
+    ) -> list[Delivery]:
+        """Messages that may go now, in hand from here on; the caller commits, then lets them out.
+
+        `hold_ms(attempt, first_ms)` is how long they stay in hand at most. Parked messages that
+        are due come first, then those that wait in the log.
+        """
+        async with self._one_taker:
+            if self.topic is None or self.halt is not None:
+                return []
+            taken: list[Delivery] = []
+            try:
+                await self._take_due(taken, max_count)
+                await self._take_fresh(taken, max_count, max_bytes)
+            finally:
+                # Also when the taker was cancelled: what was taken is in hand or given back.
+                taken = [delivery for delivery in taken if delivery.epoch == self.epoch]
+                self._hand_out(taken, hold_ms)
+            return taken
+
+    async def _take_fresh(self, taken: list[Delivery], max_count: int, max_bytes: int) -> None:
+        size_bytes = sum(delivery.size_bytes for delivery in taken)
+        for part in self._parts_in_turn():
+            while len(taken) < max_count and size_bytes < max_bytes and self.halt is None:
+                if not part.fresh and not await self._fill(part):
+                    break
+                delivery = part.fresh.popleft()
+                taken.append(delivery)
+                size_bytes += delivery.size_bytes
+
+    def take_for_good(self, deliveries: Iterable[Delivery]) -> None:
+        """Settle what was just taken before it is sent: it has one try (fire and forget)."""
+        for delivery in deliveries:
+            self.settle(delivery)
+
+    def _hand_out(self, taken: Sequence[Delivery], hold_ms: Callable[[int, int], int]) -> None:
+        now_ms, now_ticks = self._clock_ms(), self._ticks_ms()
+        for delivery in taken:
+            delivery.first_ms = delivery.first_ms or now_ms
+            delivery.until_ticks = now_ticks + hold_ms(delivery.attempt, delivery.first_ms)
+            part = self.parts[delivery.partition]
+            part.in_hand[delivery.offset] = delivery
+            self._ledger.touch(part)
+
+    def _parts_in_turn(self) -> list[FlowPart]:
+        """All partitions, each time beginning with another one."""
+        self._turn = (self._turn + 1) % max(1, len(self.parts))
+        return self.parts[self._turn :] + self.parts[: self._turn]
+
+    async def _take_due(self, taken: list[Delivery], max_count: int) -> None:
+        """The parked messages whose time has come, in the order of their places."""
+        due = self.parked.take_due(self._ticks_ms(), max_count)
+        due.sort(key=lambda parked: (parked.partition, parked.offset))
+        records: list[StoredRecord] = []
+        last_partition = -1
+        try:
+            while due:
+                parked = due[0]
+                part = self.parts[parked.partition]
+                is_read = records and records[0].offset <= parked.offset <= records[-1].offset
+                if parked.partition != last_partition or not is_read:
+                    records = await self._read_at(part, parked)
+                    last_partition = parked.partition
+                del due[0]
+                if records:
+                    taken.append(self._again(parked, records[parked.offset - records[0].offset]))
+        finally:
+            for parked in due:  # the taker was cancelled: they stay due
+                self.parked.add(parked)
+
+    def _again(self, parked: Parked, record: StoredRecord) -> Delivery:
+        return Delivery(
+            parked.partition,
+            record,
+            self.epoch,
+            lane=parked.lane,
+            attempt=parked.attempts + 1,
+            first_ms=parked.first_ms,
+            is_parked=True,
+        )
+
+    async def _read_at(self, part: FlowPart, parked: Parked) -> list[StoredRecord]:
+        """Records from a parked one on; none when it is gone for good or cannot be read now."""
+        epoch = self.epoch
+        try:
+            return await self._reader.read(part.source(self.topic), parked.offset, 1)
+        except Refusal as refusal:
+            if self.epoch != epoch:
+                return []
+            if refusal.code in ("offset-below-start", "corrupt-range"):
+                self._on_gap(part, parked.offset, parked.offset + 1, refusal.code)
+                self._unpark(part, parked.offset)
+                self._go_on(part, parked.lane)
+            else:
+                self.parked.add(replace(parked, due_ticks=self._ticks_ms() + READ_AGAIN_TICKS))
+            return []
+
+    async def _fill(self, part: FlowPart) -> bool:
+        """Read until something may go; False when there is nothing, or as much as may be held."""
+        epoch = self.epoch
+        while not part.fresh and part.may_read(self.topic):
+            start = part.read_offset
+            try:
+                records = await self._reader.read(part.source(self.topic), start, READ_BYTES)
+            except Refusal as refusal:
+                if self.epoch != epoch or not self._skip(part, start, refusal):
+                    return False
+                continue
+            if self.epoch != epoch or self.topic is None:
+                return False
+            if part.read_offset == start:
+                self._sort(part, records)
+        return bool(part.fresh)
+
+    def _sort(self, part: FlowPart, records: Sequence[StoredRecord]) -> None:
+        """Decide of each record that was read: filtered out, to go, or to wait for its lane."""
+        wanted = self.plan.filter
+        for record in records:
+            if record.offset >= part.end:
+                part.read_offset = part.end
+                break
+            part.read_offset = record.offset + 1
+            if part.progress.is_settled(record.offset):
+                continue
+            if wanted is not None and not wanted.matches(record):
+                part.progress.settle(record.offset)
+                self.counters.filtered += 1
+                continue
+            part.enter(Delivery(part.index, record, self.epoch), self.plan.ordering)
+        self._ledger.touch(part)
+
+    def _skip(self, part: FlowPart, start: int, refusal: Refusal) -> bool:
+        """Go on behind what cannot be read any more, and record the gap; False: try later."""
+        match refusal.code:
+            case "offset-below-start":
+                end = refusal.facts["earliest"]
+            case "corrupt-range":
+                end = refusal.facts["to_offset"]
+            case _:
+                return False
+        end = min(end, part.end)
+        self._on_gap(part, start, end, refusal.code)
+        part.progress.settle(start, end)
+        part.read_offset = max(part.read_offset, end)
+        return self.halt is None
+
+    def _on_gap(self, part: FlowPart, start: int, end: int, reason: str) -> None:
+        count = end - start
+        self.counters.gaps += count
+        row = GapRow(self.id, part.index, start, end, count, reason, self._clock_ms())
+        self.gaps.append(row)
+        self._ledger.add_gap(row)
+        self._ledger.touch(part)
+        if self.plan.on_gap is OnGap.PAUSE:
+            self.halt = "gap"
+            self._tell_gap()
+
+    def look_for_gaps(self) -> None:
+        """Notice what retention took from a flow that reads nothing at the moment."""
+        for part in self.parts:
+            if self.topic is None or part.index >= len(self.topic.partitions):
+                continue
+            earliest = min(self.topic.partitions[part.index].earliest, part.end)
+            if part.read_offset < earliest and not self._one_taker.locked():
+                self._on_gap(part, part.read_offset, earliest, "offset-below-start")
+                part.progress.settle(part.read_offset, earliest)
+                part.read_offset = earliest
+
+    # --- what became of it ------------------------------------------------------------------------
+
+    def is_current(self, delivery: Delivery) -> bool:
+        """Whether it is still in hand: not settled, not expired, and nobody moved the cursor."""
+        if delivery.epoch != self.epoch:
+            return False
+        return self.parts[delivery.partition].in_hand.get(delivery.offset) is delivery
+
+    def is_in_hand(self, partition: int, offset: int) -> bool:
+        return offset in self.parts[partition].in_hand
+
+    def settle(self, delivery: Delivery) -> None:
+        """It is done with: delivered, or in the dead letters."""
+        part = self._take_back(delivery)
+        part.progress.settle(delivery.offset)
+        if delivery.is_parked:
+            self._unpark(part, delivery.offset)
+        self._go_on(part, delivery.lane)
+
+    def park(
+        self, delivery: Delivery, due_ticks: int | None, attempt: AttemptRow | None = None
+    ) -> None:
+        """It failed: try again at `due_ticks`, or None: when someone resumes the subscription."""
+        part = self._take_back(delivery)
+        part.progress.settle(delivery.offset)
+        parked = Parked(
+            part.index,
+            delivery.offset,
+            delivery.attempt,
+            delivery.first_ms,
+            due_ticks,
+            delivery.lane,
+        )
+        self.parked.add(parked)
+        self._ledger.keep_retry(self.retry_row(parked))
+        if attempt is not None:
+            self._ledger.add_attempt(attempt)
+        if due_ticks is not None and self.carrier is not None:
+            self.carrier.on_due(due_ticks)
+
+    def give_back(self, deliveries: Iterable[Delivery]) -> None:
+        """As if they had never been taken: the attempts do not count."""
+        for delivery in deliveries:
+            if not self.is_current(delivery):
+                continue
+            part = self._take_back(delivery)
+            if delivery.is_parked:
+                parked = self.parked.get(part.index, delivery.offset)
+                assert parked is not None, "a parked message stays known while it is in hand"
+                self.parked.add(replace(parked, due_ticks=self._ticks_ms()))
+            else:
+                delivery.first_ms = 0
+                part.give_back(delivery)
+        self.tell_ready()
+
+    def postpone(self, delivery: Delivery) -> None:
+        """Its dead letter could not be written: the same again, a little later."""
+        delivery.attempt -= 1
+        self.park(delivery, self._ticks_ms() + READ_AGAIN_TICKS)
+
+    def settle_parked(self, partition: int, offset: int) -> None:
+        """A parked message was done by someone who held it before a restart."""
+        part = self.parts[partition]
+        parked = self.parked.get(partition, offset)
+        self._unpark(part, offset)
+        self._go_on(part, None if parked is None else parked.lane)
+
+    def put_off(self, parked: Parked, due_ticks: int) -> None:
+        """A parked message is due later."""
+        later = replace(parked, due_ticks=due_ticks)
+        self.parked.add(later)
+        self._ledger.keep_retry(self.retry_row(later))
+
+    # --- move -------------------------------------------------------------------------------------
+
+    def rewound(self, offsets: Mapping[int, int]) -> list[FlowPart]:
+        """The partitions as a seek to `offsets` (by partition) leaves them; changes nothing yet.
+
+        Where nobody seeks, parked messages are due again from the log: their rows go.
+        """
+        parts = []
+        for part in self.parts:
+            target = offsets.get(part.index)
+            if target is None:
+                parked = [p.offset for p in self.parked if p.partition == part.index]
+                progress = part.progress.reopened(parked)
+            else:
+                progress = Progress(target)
+            parts.append(part.moved(progress, self.epoch + 1))
+        return parts
+
+    def rewind(self, parts: Sequence[FlowPart]) -> None:
+        """Go on with `parts`, as `rewound` made them: nothing is in hand or parked any more."""
+        self.epoch += 1
+        self.parked = ParkedMessages()
+        self.parts = list(parts)
+
+    def retire(self) -> None:
+        """Nobody serves it any more; what is in hand is not its own business."""
+        self.halt = "closed"
+        self.carrier = None
+        self.epoch += 1
+
+    def unblock(self) -> None:
+        """Blocked messages are due now."""
+        self.parked.unblock(self._ticks_ms())
+        for parked in self.parked:
+            self._ledger.keep_retry(self.retry_row(parked))
+        self.tell_ready()
+
+    def _take_back(self, delivery: Delivery) -> FlowPart:
+        part = self.parts[delivery.partition]
+        del part.in_hand[delivery.offset]
+        self._ledger.touch(part)
+        return part
+
+    def _unpark(self, part: FlowPart, offset: int) -> None:
+        self.parked.remove(part.index, offset)
+        self._ledger.drop_retry(self.id, part.index, offset)
+
+    def _go_on(self, part: FlowPart, lane: bytes | None) -> None:
+        """The next message of the lane may go."""
+        if part.leave(lane):
+            self.tell_ready()
+
+    def tell_ready(self) -> None:
+        if self.carrier is not None:
+            self.carrier.on_ready()
+
+    def _tell_gap(self) -> None:
+        if self.carrier is not None:
+            self.carrier.on_gap_pause()
+
+    def retry_row(self, parked: Parked) -> RetryRow:
+        due = parked.due_ticks
+        return RetryRow(
+            flow_id=self.id,
+            partition=parked.partition,
+            offset=parked.offset,
+            attempts=parked.attempts,
+            first_ms=parked.first_ms,
+            next_ms=None if due is None else self.wall_ms(due),
+            lane=None if parked.lane is None else parked.lane.hex(),
+        )
+
+    def wall_ms(self, ticks: int) -> int:
+        """The time of day at `ticks`, as it is written to the database."""
+        return self._clock_ms() + ticks - self._ticks_ms()

@@ -1,0 +1,36 @@
+"""What a flow is told: what it delivers, and who carries its messages on."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ibrik_api.resources.subscription import OnGap
+from ibrik_api.resources.topic import Ordering
+from ibrik_broker.delivery.filters import Filter
+
+
+class Carrier(Protocol):
+    """Who takes a flow's messages on: the pusher of a channel, or the leases of consumers."""
+
+    def on_ready(self) -> None:
+        """There may be something to take, besides news of the topic."""
+
+    def on_due(self, ticks: int) -> None:
+        """Something will be there to take at that time."""
+
+    def on_gap_pause(self) -> None:
+        """The flow stopped at a gap, as the subscription wishes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowPlan:
+    """What a flow delivers, and in which order; where to is its carrier's business."""
+
+    id: str
+    name: str
+    """Of the subscription; for people."""
+    topic: str
+    filter: Filter | None = None
+    ordering: Ordering = Ordering.NONE
+    on_gap: OnGap = OnGap.CONTINUE
+    ends: tuple[int, ...] | None = None
+    """Offset to end before, for each partition; None: it follows the topic for ever."""

@@ -1,0 +1,81 @@
+"""One flow on its way to one destination: when it has something, how fast it may go."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ibrik_api.resources.subscription import Guarantee
+from ibrik_broker.delivery.flow import Flow
+from ibrik_broker.delivery.parts import Parts
+from ibrik_broker.delivery.rate import Rate
+from ibrik_broker.delivery.wishes import SubscriptionWish
+
+if TYPE_CHECKING:
+    from ibrik_broker.delivery.pusher import Pusher
+
+
+class Push:
+    """One flow on its way to one destination."""
+
+    def __init__(
+        self,
+        wish: SubscriptionWish,
+        flow: Flow,
+        parts: Parts,
+        *,
+        replay: str | None = None,
+        on_progress: Callable[[], None] | None = None,
+    ) -> None:
+        self.wish = wish
+        self.flow = flow
+        self.replay = replay
+        self.pusher: Pusher | None = None
+        self.is_ready = False
+        self.alarm_ticks: int | None = None
+        self._parts = parts
+        self._on_progress = on_progress
+        self.rate = None if wish.rate is None else Rate(wish.rate, wish.rate)
+
+    @property
+    def is_once(self) -> bool:
+        return self.wish.guarantee is Guarantee.FIRE_AND_FORGET
+
+    def change(self, wish: SubscriptionWish) -> None:
+        if wish.rate != self.wish.rate:
+            self.rate = None if wish.rate is None else Rate(wish.rate, wish.rate)
+        self.wish = wish
+
+    def room(self, room: int, now_ticks: int) -> int:
+        return room if self.rate is None else min(room, self.rate.available(now_ticks))
+
+    def hold_ms(self, attempt: int, first_ms: int) -> int:
+        """When the next attempt would be due if the broker died during this one."""
+        now_ms = self._parts.clock_ms()
+        retry = self.wish.retry
+        next_ms = retry.next_attempt_ms(attempt, first_ms, now_ms, self._parts.random)
+        return 0 if next_ms is None else next_ms - now_ms
+
+    def on_ready(self) -> None:
+        if self.pusher is not None:
+            self.pusher.ready(self)
+
+    def on_due(self, ticks: int) -> None:
+        self._parts.alarms.arrange(self, ticks)
+
+    def on_alarm(self) -> None:
+        """A parked message is due, or the rate allows more."""
+        self.on_ready()
+
+    def on_gap_pause(self) -> None:
+        self._parts.halt("subscription", self.wish.id, "gap")
+
+    def rest(self) -> None:
+        """Nothing can be taken now: be called when the next parked message is due."""
+        now_ticks = self._parts.ticks_ms()
+        due = self.flow.due_ticks()
+        if due is not None and self.flow.halt is None:
+            self._parts.alarms.arrange(self, max(due, now_ticks + 1))
+        self.settled()
+
+    def settled(self) -> None:
+        if self._on_progress is not None:
+            self._on_progress()
