@@ -87,8 +87,9 @@ class DeadLetters:
         place = message_id(flow.topic.id, delivery.partition, delivery.offset)
         record = delivery.record
         headers = [*record.headers, *self._headers(flow.topic.name, place, wish, delivery, reason)]
-        # Written again after a crash in between, it is the same dead letter.
-        identity = f"{wish.id}:{place}".encode()
+        # Written again after a crash in between, it is the same dead letter; redriven and failed
+        # again, it is another one.
+        identity = f"{wish.id}:{place}:{delivery.first_ms}".encode()
         message = Message(Record(record.key, record.value, headers), None, identity, b"dlq")
         await self._engine.publish(self._engine.topic(name), [message])
 

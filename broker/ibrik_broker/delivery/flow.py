@@ -359,6 +359,19 @@ class Flow:
         self.carrier = None
         self.epoch += 1
 
+    def redrive(self, partition: int, offset: int, due_ticks: int) -> bool:
+        """Deliver a dead letter again, with all its attempts; False: it is on its way already."""
+        if partition >= len(self.parts) or self.is_in_hand(partition, offset):
+            return False
+        if self.parked.get(partition, offset) is not None:
+            return False
+        parked = Parked(partition, offset, 0, self._clock_ms(), due_ticks)
+        self.parked.add(parked)
+        self._ledger.keep_retry(self.retry_row(parked))
+        if self.carrier is not None:
+            self.carrier.on_due(due_ticks)
+        return True
+
     def unblock(self) -> None:
         """Blocked messages are due now."""
         self.parked.unblock(self._ticks_ms())

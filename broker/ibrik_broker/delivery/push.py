@@ -1,16 +1,28 @@
 """One flow on its way to one destination: when it has something, how fast it may go."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ibrik_api.resources.subscription import Guarantee
+from ibrik_broker.delivery.deadletters import Reason
 from ibrik_broker.delivery.flow import Flow
+from ibrik_broker.delivery.message import Delivery
 from ibrik_broker.delivery.parts import Parts
 from ibrik_broker.delivery.rate import Rate
 from ibrik_broker.delivery.wishes import SubscriptionWish
 
 if TYPE_CHECKING:
     from ibrik_broker.delivery.pusher import Pusher
+
+
+class Exhausted(Protocol):
+    """Where messages go that had all their attempts."""
+
+    async def put(
+        self, flow: Flow, wish: SubscriptionWish, delivery: Delivery, reason: Reason
+    ) -> bool:
+        """Settle the message, or leave it blocked or for later: then False."""
+        ...
 
 
 class Push:
@@ -23,11 +35,13 @@ class Push:
         parts: Parts,
         *,
         replay: str | None = None,
+        dead_letters: Exhausted | None = None,
         on_progress: Callable[[], None] | None = None,
     ) -> None:
         self.wish = wish
         self.flow = flow
         self.replay = replay
+        self.dead_letters: Exhausted = dead_letters or parts.dead_letters
         self.pusher: Pusher | None = None
         self.is_ready = False
         self.alarm_ticks: int | None = None

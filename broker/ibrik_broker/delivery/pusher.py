@@ -197,7 +197,7 @@ class Pusher:
             if delivery.attempt > wish.retry.max_attempts:
                 delivery.attempt -= 1
                 reason = Reason("crashed", "the broker ended during the last attempt")
-                await parts.dead_letters.put(flow, wish, delivery, reason)
+                await push.dead_letters.put(flow, wish, delivery, reason)
                 return
         topic = flow.topic
         if topic is None:
@@ -266,7 +266,7 @@ class Pusher:
         else:
             parts.ledger.add_attempt(attempt)
             reason = Reason(answer.error or "status", answer.detail, answer.status)
-            await parts.dead_letters.put(flow, push.wish, delivery, reason)
+            await push.dead_letters.put(flow, push.wish, delivery, reason)
 
     def _attempt(
         self, flow: Flow, delivery: Delivery, answer: Answer, now_ms: int, next_ms: int | None
