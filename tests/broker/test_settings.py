@@ -195,6 +195,38 @@ def test_a_port_variable_without_its_group_is_still_a_mistake(
     assert refusal() == "unknown setting IBRIK_TCP_PORT (did you mean IBRIK_TCP__PORT?)"
 
 
+def test_secrets_of_channels_in_the_environment_are_no_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("IBRIK_SECRET_ERP_TOKEN", "hunter2")
+    assert load_settings().tcp.port == 7070
+    monkeypatch.setenv("IBRIK_SECRETS", "hunter2")
+    assert refusal().startswith("unknown setting IBRIK_SECRETS")
+
+
+def test_rules_of_egress_are_a_list_in_a_file_and_words_with_commas_in_a_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("egress: {allow: [10.0.0.0/8, '*.shop.svc']}\n")
+    assert load_settings({"config": file}).egress.allow == ("10.0.0.0/8", "*.shop.svc")
+    monkeypatch.setenv("IBRIK_EGRESS__ALLOW", "10.0.0.0/8, payments.internal:443")
+    assert load_settings().egress.allow == ("10.0.0.0/8", "payments.internal:443")
+
+
+def test_a_wrong_rule_of_egress_stops_the_start_with_a_sentence() -> None:
+    said = refusal({"egress": {"allow": ["10.0.0.1/8"]}})
+    assert said.startswith(
+        "egress.allow (IBRIK_EGRESS__ALLOW): '10.0.0.1/8' is no rule: 10.0.0.1/8 has host bits set"
+    )
+
+
+def test_credentials_lie_in_the_data_folder_unless_named() -> None:
+    assert load_settings({"data": "/x"}).credentials_folder == Path("/x/credentials")
+    named = load_settings({"credentials.folder": "/run/credentials"})
+    assert named.credentials_folder == Path("/run/credentials")
+
+
 def test_a_password_in_the_metadata_url_is_not_shown() -> None:
     url = "postgresql+asyncpg://ibrik:hunter2@db/ibrik"
     settings = load_settings({"metadata.url": url})

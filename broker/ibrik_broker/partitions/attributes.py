@@ -49,14 +49,22 @@ def passed_on(
 ) -> Iterable[tuple[str, str]]:
     """The record's own headers as headers of HTTP; what cannot be one is left out."""
     for name, content in headers.items():
-        if content is None or name in OWN_HEADERS or _TOKEN.fullmatch(name) is None:
-            continue
-        if name.startswith(PREFIX):
-            yield f"ce-{name.removeprefix(PREFIX)}", quoted_attribute(content)
-        elif name in under_own_name:
-            yield name, quoted(content)
-        else:
-            yield f"Ibrik-Meta-{name}", quoted(content)
+        header = header_name(name, under_own_name)
+        if header is not None and content is not None:
+            yield header, header_value(name, content)
+
+
+def header_name(name: str, under_own_name: frozenset[str]) -> str | None:
+    """The header of HTTP that a record header goes out as; None when it cannot be one."""
+    if name in OWN_HEADERS or _TOKEN.fullmatch(name) is None:
+        return None
+    if name.startswith(PREFIX):
+        return f"ce-{name.removeprefix(PREFIX)}"
+    return name if name in under_own_name else f"Ibrik-Meta-{name}"
+
+
+def header_value(name: str, content: bytes) -> str:
+    return quoted_attribute(content) if name.startswith(PREFIX) else quoted(content)
 
 
 def content_type_of(record: StoredRecord) -> str:

@@ -10,8 +10,18 @@ import ipaddress
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StringConstraints,
+    field_validator,
+)
+from pydantic_settings import NoDecode
 
+from ibrik_broker.settings.egress import parse_rule
 from ibrik_broker.settings.units import Bytes, Milliseconds
 
 Port = Annotated[int, Field(ge=0, le=65_535)]
@@ -19,6 +29,16 @@ Host = Annotated[str, StringConstraints(min_length=1, max_length=253)]
 Size = Annotated[Bytes, Field(ge=0, le=2**50)]
 Duration = Annotated[Milliseconds, Field(ge=0, le=366 * 86_400_000)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+def _listed(value: object) -> object:
+    """An environment variable holds a list with commas between."""
+    if not isinstance(value, str):
+        return value
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 
 
 class Group(BaseModel):
@@ -131,10 +151,34 @@ class LimitSettings(Group):
     """Longest `wait=` of a read that finds nothing."""
 
 
-class CacheSettings(Group):
-    tail_bytes: Size = 64 * 2**20
-    """Encoded batches kept in memory over all partitions, so that readers at the tail cost no
-    read and share one buffer."""
+class EgressSettings(Group):
+    """Where deliveries may go. Some addresses are denied whatever these say: see the guide."""
+
+    allow_loopback: bool | None = None
+    """Whether deliveries may go to this machine's loopback. Left out: only when every listener is
+    bound to loopback, as on a laptop. The broker's own ports stay denied."""
+
+    allow_private: bool | None = None
+    """Whether deliveries may go to any private address (RFC 1918, unique local, shared). Left out:
+    only when every listener is bound to loopback. In a cluster, name what is meant in `allow`."""
+
+    allow: Texts = ()
+    """Private destinations that are allowed: networks (`10.0.0.0/8`), names (`payments.internal`),
+    endings of names (`*.shop.svc`), each with a port if wished (`payments.internal:443`).
+    A variable holds them with commas between. Public addresses need no rule."""
+
+    @field_validator("allow")
+    @classmethod
+    def _are_rules(cls, allow: tuple[str, ...]) -> tuple[str, ...]:
+        for text in allow:
+            parse_rule(text)
+        return allow
+
+
+class CredentialSettings(Group):
+    folder: Path | None = None
+    """Folder of the files that channels name as their secrets; read again when one changes, so
+    that a secret rotates without a restart. Empty: `credentials` in the data folder."""
 
 
 class ShutdownSettings(Group):

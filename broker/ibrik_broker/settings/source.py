@@ -25,8 +25,11 @@ from pydantic_settings import (
 from ibrik_broker.settings.groups import (
     AdminSettings,
     CacheSettings,
+    CredentialSettings,
+    EgressSettings,
     HttpSettings,
     LimitSettings,
+    Listener,
     LoggingSettings,
     LogSettings,
     MetadataSettings,
@@ -46,6 +49,8 @@ CLIENT_VARIABLES = frozenset(
         "IBRIK_TOKEN",
     }
 )
+SECRET_PREFIX = "IBRIK_SECRET_"  # noqa: S105 - a name, no secret
+"""Variables that channels name as their secrets (`secretRef.env`); no settings."""
 # Kubernetes gives every pod variables for the services of its namespace. A service called `ibrik`
 # or `ibrik-orders` must not stop the start, so names of that shape are nobody's typing mistake.
 SERVICE_LINK = re.compile(
@@ -104,6 +109,12 @@ class Settings(BaseSettings):
     cache: CacheSettings = CacheSettings()
     """Memory that makes reading cheap."""
 
+    egress: EgressSettings = EgressSettings()
+    """Where deliveries may go."""
+
+    credentials: CredentialSettings = CredentialSettings()
+    """Where the secrets of channels are."""
+
     shutdown: ShutdownSettings = ShutdownSettings()
     """How the process ends."""
 
@@ -116,12 +127,24 @@ class Settings(BaseSettings):
             return self.metadata.url.get_secret_value()
         return f"sqlite+aiosqlite:///{self.data.absolute() / 'metadata.db'}"
 
-    @model_validator(mode="after")
-    def _beyond_loopback_takes_care(self) -> Self:
-        listeners = {"http": self.http, "admin": self.admin}
+    @property
+    def credentials_folder(self) -> Path:
+        return self.credentials.folder or self.data.absolute() / "credentials"
+
+    @property
+    def is_on_loopback_only(self) -> bool:
+        """Whether no listener can be reached from another machine."""
+        return all(listener.is_loopback for listener in self._listeners().values())
+
+    def _listeners(self) -> dict[str, Listener]:
+        listeners: dict[str, Listener] = {"http": self.http, "admin": self.admin}
         if self.tcp.enabled:
             listeners["tcp"] = self.tcp
-        for name, listener in sorted(listeners.items()):
+        return listeners
+
+    @model_validator(mode="after")
+    def _beyond_loopback_takes_care(self) -> Self:
+        for name, listener in sorted(self._listeners().items()):
             if self.dev and not listener.is_loopback:
                 raise ValueError(
                     f"dev opens registration, so it works on loopback only, but {name}.host is "
@@ -214,6 +237,8 @@ def _names_of(model: type[BaseModel], prefix: str) -> Iterator[str]:
 def _is_known_variable(variable: str, value: str) -> bool:
     groups = {variable_of(name.split(".")[0]) for name in known_names()}
     if variable.upper() in {*map(variable_of, known_names()), *groups, *CLIENT_VARIABLES}:
+        return True
+    if variable.startswith(SECRET_PREFIX):
         return True
     # A `_PORT` of a service link has a URL as its value, which no setting of ours has.
     is_url_of_a_service = variable.endswith("_PORT") and SERVICE_URL.match(value) is not None

@@ -1,0 +1,233 @@
+"""Delivery over HTTP: one request a message, one answer, nothing followed and nothing repeated.
+
+`HttpClient` owns the connections of all destinations; `HttpSender` speaks to one of them. Headers
+are made in `headers`, addresses are judged in `guard`, what an answer means is said in `answers`.
+"""
+
+import asyncio
+import io
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+from aiohttp import ClientRequest, ClientResponse, hdrs
+from aiohttp.abc import AbstractResolver
+from yarl import URL
+
+from ibrik_api.resources.destination import Destination
+from ibrik_broker.delivery.answers import (
+    MAX_BODY_BYTES,
+    Answer,
+    answered,
+    failed,
+    parse_retry_after,
+)
+from ibrik_broker.delivery.credentials import CredentialMissing, Credentials
+from ibrik_broker.delivery.guard import AddressInfo, Guard
+from ibrik_broker.delivery.senders.dressing import Dressing, Wardrobe
+from ibrik_broker.delivery.senders.failures import failure
+from ibrik_broker.delivery.senders.headers import push_headers
+from ibrik_broker.delivery.senders.parcel import Parcel
+
+ANSWER_BYTES_MAX = 64 * 1024
+"""So much of an answer is read; a longer one ends the connection."""
+HEADER_LINE_BYTES_MAX = 8_190
+HEADERS_MAX = 64
+KEEPALIVE_S = 30.0
+IDLE_CONNECTIONS_MAX = 512
+"""Above it requests ask for the connection to be closed after them."""
+DNS_CACHE_S = 10
+INLINE_BODY_BYTES_MAX = 1024 * 1024
+"""A larger body is written in pieces, so that others get their turn in between."""
+
+_AUTO_HEADERS = (hdrs.ACCEPT, hdrs.ACCEPT_ENCODING, hdrs.CONTENT_TYPE, hdrs.USER_AGENT)
+
+
+class HttpClient:
+    """The connections of all HTTP destinations of one broker."""
+
+    def __init__(self, guard: Guard, *, resolver: AbstractResolver | None = None) -> None:
+        self.guard = guard
+        self.in_flight = 0
+        self._sockets: weakref.WeakSet[Any] = weakref.WeakSet()
+        # Apart, since a service may be at an address that the same name over http may not.
+        self._http = self._session(resolver)
+        self._service = self._session(resolver)
+
+    def session(self, *, is_service: bool) -> aiohttp.ClientSession:
+        return self._service if is_service else self._http
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether more connections than are worth it wait for their next request."""
+        return len(self._sockets) - self.in_flight > IDLE_CONNECTIONS_MAX
+
+    def _session(self, resolver: AbstractResolver | None) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(
+            limit=0,  # how much is under way is decided by each channel's concurrency
+            keepalive_timeout=KEEPALIVE_S,
+            ttl_dns_cache=DNS_CACHE_S,
+            resolver=resolver,
+            socket_factory=self._open_socket,
+        )
+        return aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=_AUTO_HEADERS,
+            trust_env=False,
+            auto_decompress=False,
+            read_bufsize=ANSWER_BYTES_MAX // 4,
+            max_line_size=HEADER_LINE_BYTES_MAX,
+            max_field_size=HEADER_LINE_BYTES_MAX,
+            max_headers=HEADERS_MAX,
+        )
+
+    def _open_socket(self, info: AddressInfo) -> Any:
+        opened = self.guard.open_socket(info)
+        self._sockets.add(opened)
+        return opened
+
+    async def close(self) -> None:
+        await self._http.close()
+        await self._service.close()
+
+
+class HttpSender:
+    """One HTTP destination, or a Kubernetes Service."""
+
+    def __init__(
+        self,
+        destination: Destination,
+        *,
+        client: HttpClient,
+        credentials: Credentials,
+        namespace: str,
+        clock_ms: Callable[[], int],
+    ) -> None:
+        self._client = client
+        self._clock_ms = clock_ms
+        self._wardrobe = Wardrobe(destination, namespace, credentials, clock_ms)
+        self._is_service = destination.service is not None
+        self._method, self._url = _address(destination)
+        self._host = self._url.host or ""
+        self._session = client.session(is_service=self._is_service)
+        self._timeout_s = destination.timeout_ms / 1_000
+        self._options: dict[str, Any] = {
+            "allow_redirects": False,
+            "timeout": aiohttp.ClientTimeout(total=self._timeout_s, ceil_threshold=1e9),
+        }
+        if self._method == hdrs.METH_PUT:
+            self._options["middlewares"] = (_once,)
+
+    async def send(self, parcel: Parcel) -> Answer:
+        loop = asyncio.get_running_loop()
+        started_s = loop.time()
+        self._client.in_flight += 1
+        try:
+            dressing = await self._wardrobe.dressing()
+            status, retry_after, body, location = await self._exchange(parcel, dressing)
+        except CredentialMissing as missing:
+            error, detail = "credential-missing", str(missing)
+        except Exception as raised:  # noqa: BLE001 - a message never ends a flow
+            error, detail = failure(raised, self._host, self._timeout_s)
+        else:
+            duration_ms = round((loop.time() - started_s) * 1_000)
+            return self._answer(status, retry_after, body, location, duration_ms)
+        finally:
+            self._client.in_flight -= 1
+        return failed(error, detail, duration_ms=round((loop.time() - started_s) * 1_000))
+
+    def _answer(
+        self,
+        status: int,
+        retry_after: str | None,
+        body: bytes,
+        location: str | None,
+        duration_ms: int,
+    ) -> Answer:
+        if status in (401, 403):
+            self._wardrobe.distrust()
+        wait_ms = None
+        if retry_after is not None:
+            wait_ms = parse_retry_after(retry_after, self._clock_ms())
+        answer = answered(status, duration_ms=duration_ms, retry_after_ms=wait_ms, body=body)
+        if answer.error == "redirect" and location is not None:
+            return answer._replace(detail=f"{answer.detail}: it points to {location[:200]!r}")
+        return answer
+
+    async def _exchange(
+        self, parcel: Parcel, dressing: Dressing
+    ) -> tuple[int, str | None, bytes, str | None]:
+        """Status, Retry-After, the beginning of the body, and where a redirect points."""
+        headers = push_headers(dressing.headers, parcel, self._clock_ms(), dressing.signing_secrets)
+        if self._client.is_crowded:
+            headers[hdrs.CONNECTION] = "close"
+        options = self._options
+        if dressing.tls is not None:
+            options = options | {"ssl": dressing.tls}
+        with self._client.guard.destination(self._host, self._is_service):
+            response = await self._session.request(
+                self._method,
+                self._url,
+                data=_body(parcel.record.value),
+                headers=headers,
+                **options,
+            )
+        try:
+            body = await _read(response)
+        finally:
+            response.close()  # of a whole answer the connection is back in the pool already
+        for secret in dressing.spoken if body else ():
+            body = body.replace(secret, b"[secret]")
+        location = response.headers.get(hdrs.LOCATION)
+        for secret in dressing.spoken if location else ():
+            location = location.replace(secret.decode(), "[secret]") if location else None
+        retry_after = response.headers.get(hdrs.RETRY_AFTER)
+        return response.status, retry_after, body[:MAX_BODY_BYTES], location
+
+    async def close(self) -> None:
+        """Connections belong to the client, which other senders share."""
+
+
+def _address(destination: Destination) -> tuple[str, URL]:
+    if destination.service is not None:
+        service = destination.service
+        url = URL(f"http://{service.name}:{service.port}{service.path}")
+        return service.method.value, url
+    assert destination.http is not None
+    return destination.http.method.value, URL(destination.http.url).with_fragment(None)
+
+
+def _body(value: bytes | None) -> bytes | io.BytesIO | None:
+    if not value:
+        return None
+    return value if len(value) <= INLINE_BODY_BYTES_MAX else io.BytesIO(value)
+
+
+async def _read(response: ClientResponse) -> bytes:
+    """The body as far as it is read; the time limit of the request runs on meanwhile."""
+    content = response.content
+    if content.at_eof():
+        return b""
+    parts, size = [], 0
+    while size <= ANSWER_BYTES_MAX and not content.at_eof():
+        part = await content.readany()
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
+
+
+class ConnectionLost(aiohttp.ClientConnectionError):
+    """The connection ended before the answer."""
+
+
+async def _once(request: ClientRequest, handler: Any) -> ClientResponse:
+    """Keep the client from sending a PUT again by itself: attempts are counted by the flow."""
+    try:
+        response: ClientResponse = await handler(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise ConnectionLost from error
+    return response

@@ -1,0 +1,219 @@
+"""Endpoints that behave as badly as a test asks, senders that speak to them, certificates."""
+
+import asyncio
+import socket
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from ibrik_api.resources.destination import Destination
+from ibrik_broker.delivery.credentials import Credentials
+from ibrik_broker.delivery.egress import Egress
+from ibrik_broker.delivery.guard import Guard
+from ibrik_broker.delivery.senders.http import HttpClient, HttpSender
+from ibrik_broker.delivery.senders.parcel import Parcel
+from ibrik_broker.delivery.senders.tcp import TcpSender
+from ibrik_log.record import Headers, StoredRecord
+
+NOW_MS = 1_700_000_000_999
+ON_LOOPBACK = Egress(allow_loopback=True, allow_private=True)
+OK = b"HTTP/1.1 204 No Content\r\n\r\n"
+
+
+class Request(NamedTuple):
+    line: str
+    headers: dict[str, str]
+    body: bytes
+
+
+Behave = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@dataclass
+class Endpoint:
+    """A server on a free port: what it answers, what it got, how many connections it saw."""
+
+    answer: bytes | Behave = OK
+    requests: list[Request] = field(default_factory=list)
+    connection_count: int = 0
+    port: int = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connection_count += 1
+        try:
+            while (request := await _read_request(reader)) is not None:
+                self.requests.append(request)
+                if isinstance(self.answer, bytes):
+                    writer.write(self.answer)
+                    await writer.drain()
+                else:
+                    await self.answer(reader, writer)
+                    break
+        except (ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.transport.abort()
+
+
+async def _read_request(reader: asyncio.StreamReader) -> Request | None:
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return None
+    line, *lines = head.decode("latin-1").split("\r\n")[:-2]
+    headers = {name.lower(): value for name, value in (each.split(": ", 1) for each in lines)}
+    if "content-length" in headers:
+        body = await reader.readexactly(int(headers["content-length"]))
+    else:
+        body = b""
+    return Request(line, headers, body)
+
+
+@asynccontextmanager
+async def endpoint(answer: bytes | Behave = OK, tls: Any = None) -> AsyncIterator[Endpoint]:
+    running = Endpoint(answer)
+    server = await asyncio.start_server(running.serve, "127.0.0.1", 0, ssl=tls, limit=2**22)
+    running.port = server.sockets[0].getsockname()[1]
+    try:
+        yield running
+    finally:
+        server.close()
+
+
+async def forever(_reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+    await asyncio.Event().wait()
+
+
+class Names(AbstractResolver):
+    """A DNS that a test writes: each lookup of a name takes the next of its answers."""
+
+    def __init__(self, **names: Sequence[str]) -> None:
+        self._names = {name: list(addresses) for name, addresses in names.items()}
+
+    def next(self, host: str) -> str:
+        known = self._names.get(host)
+        if not known:
+            raise socket.gaierror(socket.EAI_NONAME, "no such name")
+        return known.pop(0) if len(known) > 1 else known[0]
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        address = self.next(host)
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return [
+            ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=0)
+        ]
+
+    async def info(self, host: str, port: int) -> Sequence[Any]:
+        address = self.next(host)
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return [(family, socket.SOCK_STREAM, 6, "", (address, port))]
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@asynccontextmanager
+async def http_sender(
+    target: Endpoint | str,
+    *,
+    path: str = "/hook",
+    policy: Egress = ON_LOOPBACK,
+    names: Names | None = None,
+    folder: Path = Path("/nonexistent"),
+    now_ms: Callable[[], int] = lambda: NOW_MS,
+    **fields: Any,
+) -> AsyncIterator[HttpSender]:
+    """A sender to an endpoint; `fields` are those of the destination."""
+    url = target if isinstance(target, str) else f"http://127.0.0.1:{target.port}{path}"
+    if "service" not in fields:
+        fields["http"] = {"url": url, **fields.pop("http", {})}
+    destination = Destination.model_validate(fields)
+    client = HttpClient(Guard(policy), resolver=names)
+    sender = HttpSender(
+        destination,
+        client=client,
+        credentials=Credentials(folder, {}),
+        namespace="shop",
+        clock_ms=now_ms,
+    )
+    try:
+        yield sender
+    finally:
+        await sender.close()
+        await client.close()
+
+
+@asynccontextmanager
+async def tcp_sender(
+    port: int,
+    *,
+    host: str = "127.0.0.1",
+    policy: Egress = ON_LOOPBACK,
+    names: Names | None = None,
+    folder: Path = Path("/nonexistent"),
+    tls: bool = False,
+    **fields: Any,
+) -> AsyncIterator[TcpSender]:
+    destination = {
+        "tcp": {"host": host, "port": port, "tls": tls},
+        "tls": fields.pop("tls_trust", {}),
+        **fields,
+    }
+    sender = TcpSender(
+        Destination.model_validate(destination),
+        guard=Guard(policy, resolve=None if names is None else names.info),
+        credentials=Credentials(folder, {}),
+        namespace="shop",
+        clock_ms=lambda: NOW_MS,
+    )
+    try:
+        yield sender
+    finally:
+        await sender.close()
+
+
+def parcel(
+    value: bytes | None = b'{"id":1}',
+    *,
+    offset: int = 42,
+    key: bytes | None = None,
+    headers: Headers | None = None,
+    **fields: Any,
+) -> Parcel:
+    record = StoredRecord(offset, 1_699_999_999_123, key, value, headers or [])
+    given = {"subscription": "billing", "channel": "erp", "max_attempts": 12} | fields
+    return Parcel("orders", "0b5b8e4c-0000-4000-8000-000000000001", 3, record, **given)
+
+
+def make_ca(folder: Path) -> Path:
+    """A certificate authority of the test's own; returns its certificate."""
+    _openssl(
+        folder, "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+        " -subj /CN=test-ca -keyout ca.key -out ca.pem"
+    )  # fmt: skip
+    return folder / "ca.pem"
+
+
+def make_certificate(folder: Path, name: str, *, days: int = 1) -> tuple[Path, Path]:
+    """A certificate for `name` from the authority in the folder, and its key."""
+    (folder / "ext").write_text(f"subjectAltName=DNS:{name}\n")
+    _openssl(
+        folder, f"req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN={name}"
+        " -keyout server.key -out server.csr"
+    )  # fmt: skip
+    _openssl(
+        folder, f"x509 -req -in server.csr -CA ca.pem -CAkey ca.key -out server.pem -days {days}"
+        " -extfile ext"
+    )  # fmt: skip
+    return folder / "server.pem", folder / "server.key"
+
+
+def _openssl(folder: Path, command: str) -> None:
+    subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True)
