@@ -11,18 +11,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ibrik_api.errors import Refusal
 from ibrik_api.resources.subscription import OnGap
 from ibrik_broker.delivery.counters import FlowCounters
 from ibrik_broker.delivery.flow_part import FlowPart
 from ibrik_broker.delivery.flow_plan import Carrier, FlowPlan
+from ibrik_broker.delivery.intake import Intake
 from ibrik_broker.delivery.ledger import Ledger
 from ibrik_broker.delivery.message import Delivery
 from ibrik_broker.delivery.parked import Parked, ParkedMessages
 from ibrik_broker.delivery.progress import Progress
 from ibrik_broker.delivery.reading import RecordReader
 from ibrik_broker.metadata.deliveries import AttemptRow, GapRow, RetryRow
-from ibrik_log.record import StoredRecord
 
 if TYPE_CHECKING:
     from ibrik_broker.partitions.topic import Topic
@@ -55,11 +54,10 @@ class Flow:
         self.gaps: deque[GapRow] = deque(maxlen=GAPS_SHOWN)
         """Those noticed last, for readers who listen right now."""
         self._ledger = ledger
-        self._reader = reader
+        self._intake = Intake(self, reader, ticks_ms)
         self._clock_ms = clock_ms
         self._ticks_ms = ticks_ms
         self._one_taker = asyncio.Lock()
-        self._turn = 0
 
     # --- look -------------------------------------------------------------------------------------
 
@@ -100,146 +98,42 @@ class Flow:
                 return []
             taken: list[Delivery] = []
             try:
-                await self._take_due(taken, max_count)
-                await self._take_fresh(taken, max_count, max_bytes)
-            finally:
-                # Also when the taker was cancelled: what was taken is in hand or given back.
-                taken = [delivery for delivery in taken if delivery.epoch == self.epoch]
-                self._hand_out(taken, hold_ms)
-            return taken
-
-    async def _take_fresh(self, taken: list[Delivery], max_count: int, max_bytes: int) -> None:
-        size_bytes = sum(delivery.size_bytes for delivery in taken)
-        for part in self._parts_in_turn():
-            while len(taken) < max_count and size_bytes < max_bytes and self.halt is None:
-                if not part.fresh and not await self._fill(part):
-                    break
-                delivery = part.fresh.popleft()
-                taken.append(delivery)
-                size_bytes += delivery.size_bytes
+                await self._intake.take_due(taken, max_count)
+                await self._intake.take_fresh(taken, max_count, max_bytes)
+            except BaseException:  # the taker was cancelled: nobody has these
+                self.give_back(self._hand_out(taken, hold_ms))
+                raise
+            return self._hand_out(taken, hold_ms)
 
     def take_for_good(self, deliveries: Iterable[Delivery]) -> None:
         """Settle what was just taken before it is sent: it has one try (fire and forget)."""
         for delivery in deliveries:
             self.settle(delivery)
 
-    def _hand_out(self, taken: Sequence[Delivery], hold_ms: Callable[[int, int], int]) -> None:
+    def _hand_out(
+        self, taken: Sequence[Delivery], hold_ms: Callable[[int, int], int]
+    ) -> list[Delivery]:
+        """Those that a seek did not overtake are in hand now."""
         now_ms, now_ticks = self._clock_ms(), self._ticks_ms()
-        for delivery in taken:
+        current = [delivery for delivery in taken if delivery.epoch == self.epoch]
+        for delivery in current:
             delivery.first_ms = delivery.first_ms or now_ms
             delivery.until_ticks = now_ticks + hold_ms(delivery.attempt, delivery.first_ms)
             part = self.parts[delivery.partition]
             part.in_hand[delivery.offset] = delivery
             self._ledger.touch(part)
+        return current
 
-    def _parts_in_turn(self) -> list[FlowPart]:
-        """All partitions, each time beginning with another one."""
-        self._turn = (self._turn + 1) % max(1, len(self.parts))
-        return self.parts[self._turn :] + self.parts[: self._turn]
-
-    async def _take_due(self, taken: list[Delivery], max_count: int) -> None:
-        """The parked messages whose time has come, in the order of their places."""
-        due = self.parked.take_due(self._ticks_ms(), max_count)
-        due.sort(key=lambda parked: (parked.partition, parked.offset))
-        records: list[StoredRecord] = []
-        last_partition = -1
-        try:
-            while due:
-                parked = due[0]
-                part = self.parts[parked.partition]
-                is_read = records and records[0].offset <= parked.offset <= records[-1].offset
-                if parked.partition != last_partition or not is_read:
-                    records = await self._read_at(part, parked)
-                    last_partition = parked.partition
-                del due[0]
-                if records:
-                    taken.append(self._again(parked, records[parked.offset - records[0].offset]))
-        finally:
-            for parked in due:  # the taker was cancelled: they stay due
-                self.parked.add(parked)
-
-    def _again(self, parked: Parked, record: StoredRecord) -> Delivery:
-        return Delivery(
-            parked.partition,
-            record,
-            self.epoch,
-            lane=parked.lane,
-            attempt=parked.attempts + 1,
-            first_ms=parked.first_ms,
-            is_parked=True,
-        )
-
-    async def _read_at(self, part: FlowPart, parked: Parked) -> list[StoredRecord]:
-        """Records from a parked one on; none when it is gone for good or cannot be read now."""
-        epoch = self.epoch
-        try:
-            return await self._reader.read(part.source(self.topic), parked.offset, 1)
-        except Refusal as refusal:
-            if self.epoch != epoch:
-                return []
-            if refusal.code in ("offset-below-start", "corrupt-range"):
-                self._on_gap(part, parked.offset, parked.offset + 1, refusal.code)
-                self._unpark(part, parked.offset)
-                self._go_on(part, parked.lane)
-            else:
-                self.parked.add(replace(parked, due_ticks=self._ticks_ms() + READ_AGAIN_TICKS))
-            return []
-
-    async def _fill(self, part: FlowPart) -> bool:
-        """Read until something may go; False when there is nothing, or as much as may be held."""
-        epoch = self.epoch
-        while not part.fresh and part.may_read(self.topic):
-            start = part.read_offset
-            try:
-                records = await self._reader.read(part.source(self.topic), start, READ_BYTES)
-            except Refusal as refusal:
-                if self.epoch != epoch or not self._skip(part, start, refusal):
-                    return False
-                continue
-            if self.epoch != epoch or self.topic is None:
-                return False
-            if part.read_offset == start:
-                self._sort(part, records)
-        return bool(part.fresh)
-
-    def _sort(self, part: FlowPart, records: Sequence[StoredRecord]) -> None:
-        """Decide of each record that was read: filtered out, to go, or to wait for its lane."""
-        wanted = self.plan.filter
-        for record in records:
-            if record.offset >= part.end:
-                part.read_offset = part.end
-                break
-            part.read_offset = record.offset + 1
-            if part.progress.is_settled(record.offset):
-                continue
-            if wanted is not None and not wanted.matches(record):
-                part.progress.settle(record.offset)
-                self.counters.filtered += 1
-                continue
-            part.enter(Delivery(part.index, record, self.epoch), self.plan.ordering)
-        self._ledger.touch(part)
-
-    def _skip(self, part: FlowPart, start: int, refusal: Refusal) -> bool:
-        """Go on behind what cannot be read any more, and record the gap; False: try later."""
-        match refusal.code:
-            case "offset-below-start":
-                end = refusal.facts["earliest"]
-            case "corrupt-range":
-                end = refusal.facts["to_offset"]
-            case _:
-                return False
+    def pass_gap(self, part: FlowPart, start: int, end: int, reason: str) -> None:
+        """Go on behind messages that the log does not hold any more, and record that."""
         end = min(end, part.end)
-        self._on_gap(part, start, end, refusal.code)
-        part.progress.settle(start, end)
-        part.read_offset = max(part.read_offset, end)
-        return self.halt is None
-
-    def _on_gap(self, part: FlowPart, start: int, end: int, reason: str) -> None:
         count = end - start
         self.counters.gaps += count
         row = GapRow(self.id, part.index, start, end, count, reason, self._clock_ms())
         self.gaps.append(row)
         self._ledger.add_gap(row)
+        part.progress.settle(start, end)
+        part.read_offset = max(part.read_offset, end)
         self._ledger.touch(part)
         if self.plan.on_gap is OnGap.PAUSE:
             self.halt = "gap"
@@ -252,9 +146,7 @@ class Flow:
                 continue
             earliest = min(self.topic.partitions[part.index].earliest, part.end)
             if part.read_offset < earliest and not self._one_taker.locked():
-                self._on_gap(part, part.read_offset, earliest, "offset-below-start")
-                part.progress.settle(part.read_offset, earliest)
-                part.read_offset = earliest
+                self.pass_gap(part, part.read_offset, earliest, "offset-below-start")
 
     # --- what became of it ------------------------------------------------------------------------
 
@@ -263,6 +155,10 @@ class Flow:
         if delivery.epoch != self.epoch:
             return False
         return self.parts[delivery.partition].in_hand.get(delivery.offset) is delivery
+
+    def touch(self, part: FlowPart) -> None:
+        """The partition changed: its row is written with the next commit."""
+        self._ledger.touch(part)
 
     def is_in_hand(self, partition: int, offset: int) -> bool:
         return offset in self.parts[partition].in_hand
@@ -322,6 +218,12 @@ class Flow:
         parked = self.parked.get(partition, offset)
         self._unpark(part, offset)
         self._go_on(part, None if parked is None else parked.lane)
+
+    def lose_parked(self, part: FlowPart, parked: Parked, reason: str) -> None:
+        """A parked message is not in the log any more: a gap of one."""
+        self.pass_gap(part, parked.offset, parked.offset + 1, reason)
+        self._unpark(part, parked.offset)
+        self._go_on(part, parked.lane)
 
     def put_off(self, parked: Parked, due_ticks: int) -> None:
         """A parked message is due later."""

@@ -190,7 +190,7 @@ class Pusher:
                 push.flow.give_back([delivery])
 
     async def _deliver(self, push: Push, delivery: Delivery) -> None:
-        flow, wish, parts = push.flow, push.wish, self._parts
+        flow, wish = push.flow, push.wish
         if not push.is_once:
             if not flow.is_current(delivery):
                 return
