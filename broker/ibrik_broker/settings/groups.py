@@ -151,6 +151,12 @@ class LimitSettings(Group):
     """Longest `wait=` of a read that finds nothing."""
 
 
+class CacheSettings(Group):
+    tail_bytes: Size = 64 * 2**20
+    """Encoded batches kept in memory over all partitions, so that readers at the tail cost no
+    read and share one buffer."""
+
+
 class EgressSettings(Group):
     """Where deliveries may go. Some addresses are denied whatever these say: see the guide."""
 
