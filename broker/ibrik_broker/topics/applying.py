@@ -1,13 +1,10 @@
-"""Carries a list of desired resources out: one decision and one outcome per item, in order."""
+"""Carries a list of desired Topics out: one decision and one outcome per item, in order."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from ibrik_api.desired import ApplyResult, Outcome
+from ibrik_api.desired import Outcome
 from ibrik_api.errors import Refusal
-from ibrik_api.names import API_VERSION
 from ibrik_api.resources.meta import ObjectMeta
 from ibrik_api.resources.topic import Topic as TopicResource
 from ibrik_broker.metadata.rows import Origin
@@ -19,18 +16,12 @@ from ibrik_broker.topics.desired import (
     decide_broken_deletion,
     normalised,
 )
+from ibrik_broker.topics.documents import carried_out, check_kind, metadata_of, refused
 from ibrik_broker.topics.owner import Owner
 from ibrik_broker.topics.views import observed
 
 if TYPE_CHECKING:
     from ibrik_broker.topics.registry import Registry
-
-_RESULTS = {
-    Action.NOTHING: ApplyResult.UNCHANGED,
-    Action.RECORD: ApplyResult.UNCHANGED,
-    Action.FORGET: ApplyResult.DELETED,
-    Action.DELETE: ApplyResult.DELETED,
-}
 
 
 async def apply_resources(
@@ -41,15 +32,13 @@ async def apply_resources(
         try:
             outcomes.append(await _apply(registry, document))
         except Refusal as refusal:
-            if refusal.code == "metadata-unavailable":
-                raise
-            outcomes.append(_refused(document, refusal))
+            outcomes.append(refused(document, refusal))
     return outcomes
 
 
 async def _apply(registry: "Registry", document: Mapping[str, Any]) -> Outcome:
-    _check_kind(document)
-    metadata = _metadata(document)
+    check_kind(document, ["Topic"])
+    metadata = metadata_of(document, TopicResource)
     mine = await registry.settled(registry.by_identity(metadata.namespace, metadata.name))
     try:
         resource = TopicResource.parse(document)
@@ -85,55 +74,5 @@ async def _carry_out(
             registry.engine.topic(row.name)
         case _:
             pass
-    return Outcome(
-        kind="Topic",
-        namespace=metadata.namespace,
-        name=metadata.name,
-        uid=metadata.uid,
-        generation=metadata.generation,
-        result=_RESULTS.get(decision.action, ApplyResult.APPLIED),
-        observed=None if row is None else observed(row, registry.served(row.name)),
-    )
-
-
-def _check_kind(document: Mapping[str, Any]) -> None:
-    found = (document.get("apiVersion"), document.get("kind"))
-    if found != (API_VERSION, "Topic"):
-        raise Refusal(
-            "unsupported-kind",
-            f"{_text(found[1], 'no kind')} of {_text(found[0], 'no apiVersion')} is not served by "
-            f"this version. It serves Topic of {API_VERSION}.",
-        )
-
-
-def _metadata(document: Mapping[str, Any]) -> ObjectMeta:
-    metadata = document.get("metadata")
-    try:
-        return ObjectMeta.model_validate(metadata, by_alias=True, by_name=False)
-    except ValidationError:
-        # Parsed as a whole, the resource tells of all its faults at once.
-        TopicResource.parse(document)
-        raise
-
-
-def _refused(document: Mapping[str, Any], refusal: Refusal) -> Outcome:
-    """Names are shown as they were sent, as far as they are text at all."""
-    metadata = document.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
-    generation = metadata.get("generation")
-    is_conflict = refusal.code == "resource-conflict"
-    return Outcome(
-        kind=_text(document.get("kind"), ""),
-        namespace=_text(metadata.get("namespace"), "default"),
-        name=_text(metadata.get("name"), ""),
-        uid=_text(metadata.get("uid"), "") or None,
-        generation=generation if isinstance(generation, int) else None,
-        result=ApplyResult.CONFLICT if is_conflict else ApplyResult.REFUSED,
-        code=refusal.code,
-        detail=refusal.detail,
-        errors=[dict(error) for error in refusal.errors] or None,
-    )
-
-
-def _text(value: Any, otherwise: str) -> str:
-    return value[:253] if isinstance(value, str) else otherwise
+    seen = None if row is None else observed(row, registry.served(row.name))
+    return carried_out("Topic", metadata, decision.action, seen)

@@ -6,6 +6,7 @@ belongs to whoever claimed it first.
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Protocol
 
 from ibrik_api.durations import MAX_MS, format_duration
 from ibrik_api.errors import Refusal
@@ -30,6 +31,17 @@ class Action(Enum):
     DELETE = auto()
 
 
+class Applied(Protocol):
+    """What a row of any kind knows of the resource that it came from."""
+
+    @property
+    def origin(self) -> Origin: ...
+    @property
+    def resource_uid(self) -> str | None: ...
+    @property
+    def generation(self) -> int: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     action: Action
@@ -47,7 +59,7 @@ def decide(resource: Topic, mine: TopicRow | None, holder: TopicRow | None) -> D
     check_spec(resource.spec)
     if mine is None or (holder is not None and holder.id != mine.id):
         return _decide_claim(resource, mine, holder)
-    _refuse_stale(resource.metadata, mine)
+    refuse_stale("Topic", resource.metadata, mine)
     if mine.state is TopicState.DETACHED:
         refuse_if(plan_update(stored_spec(mine), normalised(resource)))
         return Decision(Action.READOPT, mine)
@@ -55,7 +67,7 @@ def decide(resource: Topic, mine: TopicRow | None, holder: TopicRow | None) -> D
     if normalised(resource) != old:
         refuse_if(plan_update(old, normalised(resource)))
         return Decision(Action.UPDATE, mine)
-    return Decision(Action.RECORD if _is_news(resource.metadata, mine) else Action.NOTHING, mine)
+    return Decision(Action.RECORD if is_news(resource.metadata, mine) else Action.NOTHING, mine)
 
 
 def decide_broken_deletion(metadata: ObjectMeta, mine: TopicRow | None) -> Decision:
@@ -85,7 +97,7 @@ def normalised(resource: Topic) -> TopicSpec:
 def _decide_deletion(
     metadata: ObjectMeta, mine: TopicRow | None, policy: DeletionPolicy
 ) -> Decision:
-    if mine is None or _is_other_incarnation(metadata, mine):
+    if mine is None or is_other_incarnation(metadata, mine):
         return Decision(Action.FORGET)
     if mine.state is TopicState.DETACHED and policy is DeletionPolicy.RETAIN:
         return Decision(Action.FORGET, mine)
@@ -115,23 +127,25 @@ def check_adoption(row: TopicRow, spec: TopicSpec) -> None:
     refuse_if(plan_update(old, spec.model_copy(update={"topic_name": old.topic_name})))
 
 
-def _refuse_stale(metadata: ObjectMeta, row: TopicRow) -> None:
-    if metadata.generation is None or _is_other_incarnation(metadata, row):
+def refuse_stale(kind: str, metadata: ObjectMeta, row: Applied) -> None:
+    """Raises Refusal `stale-generation` when a later wish of the same resource came before."""
+    if metadata.generation is None or is_other_incarnation(metadata, row):
         return
     if row.origin is Origin.RESOURCE and metadata.generation < row.generation:
         raise Refusal(
             "stale-generation",
-            f"Generation {metadata.generation} of Topic {row.namespace}/{row.resource_name} came "
+            f"Generation {metadata.generation} of {kind} {metadata.namespace}/{metadata.name} came "
             f"after generation {row.generation}. Read the resource again and apply that.",
         )
 
 
-def _is_other_incarnation(metadata: ObjectMeta, row: TopicRow) -> bool:
+def is_other_incarnation(metadata: ObjectMeta, row: Applied) -> bool:
     """A resource that was deleted and made again begins its generations anew."""
     return None not in (metadata.uid, row.resource_uid) and metadata.uid != row.resource_uid
 
 
-def _is_news(metadata: ObjectMeta, row: TopicRow) -> bool:
+def is_news(metadata: ObjectMeta, row: Applied) -> bool:
+    """Whether the resource has another identity than the row remembers, though the same wish."""
     return (
         row.origin is not Origin.RESOURCE
         or metadata.generation not in (None, row.generation)

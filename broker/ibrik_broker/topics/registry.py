@@ -9,7 +9,7 @@ import asyncio
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from ibrik_api.desired import Outcome
 from ibrik_api.errors import Refusal
@@ -17,16 +17,25 @@ from ibrik_api.names import check_name
 from ibrik_api.resources.topic import DeletionPolicy, TopicSpec
 from ibrik_api.resources.topic import Topic as TopicResource
 from ibrik_api.resources.topic_rules import check_spec, plan_update, refuse_if
-from ibrik_broker.metadata.rows import NameTaken, Origin, StaleRevision
+from ibrik_broker.metadata.rows import NameTaken, StaleRevision
 from ibrik_broker.metadata.topics import TopicRow, TopicRows, TopicState
 from ibrik_broker.partitions.engine import Engine
 from ibrik_broker.partitions.refusals import detached, translated
 from ibrik_broker.partitions.topic import Topic
 from ibrik_broker.topics.applying import apply_resources
+from ibrik_broker.topics.changes import Listeners
 from ibrik_broker.topics.desired import adopted_spec, check_adoption, stored_spec
 from ibrik_broker.topics.loading import Finding, Loader
 from ibrik_broker.topics.owner import Owner
-from ibrik_broker.topics.views import resource_of, topic_view
+from ibrik_broker.topics.refusals import (
+    is_empty,
+    not_empty,
+    precondition,
+    raise_exists,
+    refuse_changed,
+    refuse_managed,
+)
+from ibrik_broker.topics.views import topic_view
 from ibrik_log.errors import LogError
 from ibrik_log.volume import Volume
 
@@ -48,6 +57,8 @@ class Registry:
         self.engine = engine
         self.findings: list[Finding] = []
         """What `load` found wrong and left as it is."""
+        self.on_change = Listeners()
+        """Who is told of each topic that appears, changes or goes."""
         self._volume = volume
         self._store = rows
         self._clock_ms = clock_ms
@@ -115,8 +126,8 @@ class Registry:
             if row is None or (row.state is TopicState.DETACHED and policy is None):
                 self.engine.topic(name)
                 raise AssertionError("a topic without a row is never served")
-            self._refuse_managed(row)
-            _refuse_changed(row, if_match)
+            refuse_managed(row)
+            refuse_changed(row, if_match)
             return await self.remove(row, policy or stored_spec(row).deletion_policy)
 
     async def purge(self, name: str) -> Topic:
@@ -134,12 +145,13 @@ class Registry:
             if folder is None:
                 raise Refusal("not-found", f"The volume holds no topic {topic_id}.")
             if folder.name in self._rows:
-                self._raise_exists(self._rows[folder.name])
+                raise_exists(self._rows[folder.name])
             owner = Owner(self.namespace, folder.name)
             spec = adopted_spec(folder.partitions)
             row = self._new_row(folder.name, spec, owner, topic_id=topic_id)
             row = await self._insert(row)
             await self._serve(await self._change(row, state=TopicState.READY), spec)
+            self.on_change.tell(row)
             self.findings = [found for found in self.findings if found.topic_id != topic_id]
             return self.describe(folder.name)
 
@@ -169,7 +181,7 @@ class Registry:
         return None
 
     def served(self, name: str) -> Topic | None:
-        return next((topic for topic in self.engine.topics() if topic.name == name), None)
+        return self.engine.served(name)
 
     # --- changes; the caller holds the lock, and has decided that they are allowed ----------------
 
@@ -185,25 +197,31 @@ class Registry:
             raise
         row = await self._change(row, state=TopicState.READY)
         await self._serve(row, spec)
+        self.on_change.tell(row)
         return row
 
     async def update(self, row: TopicRow, spec: TopicSpec, owner: Owner | None) -> TopicRow:
         topic = self.engine.topic(row.name)
-        old = stored_spec(row)
+        old, before = stored_spec(row), row
         row = await self._change(row, **_changes(row, spec, owner))
         await self._add_partitions(row, old, spec)
         await self.engine.update_topic(topic, spec)
+        self.on_change.tell(before, row)
         return row
 
     async def readopt(self, row: TopicRow, spec: TopicSpec, owner: Owner) -> TopicRow:
-        old = stored_spec(row)
+        old, before = stored_spec(row), row
         row = await self._change(row, state=TopicState.READY, **_changes(row, spec, owner))
         await self._add_partitions(row, old, spec)
         await self._serve(row, spec)
+        self.on_change.tell(before, row)
         return row
 
     async def record(self, row: TopicRow, owner: Owner) -> TopicRow:
-        return await self._change(row, **_identity(row, owner, row.generation))
+        before = row
+        row = await self._change(row, **_identity(row, owner, row.generation))
+        self.on_change.tell(before, row)
+        return row
 
     async def remove(self, row: TopicRow, policy: DeletionPolicy) -> TopicState:
         """Retain detaches, Delete removes, DeleteIfEmpty removes or refuses."""
@@ -215,6 +233,7 @@ class Registry:
             if topic is not None:
                 await self.engine.close_topic(topic)
             self.engine.absent[row.name] = detached(row.name)
+            self.on_change.tell(row)
             return row.state
         row = await self._change(row, state=TopicState.DELETING)
         if topic is not None and self.served(row.name) is not None:
@@ -222,6 +241,7 @@ class Registry:
         self.engine.absent.pop(row.name, None)
         await self._on_volume(row.name, partial(self._volume.delete_topic, row.id))
         self.engine.free_deleted()
+        self.on_change.tell(row)
         await self._store.delete(row)
         del self._rows[row.name]
         return row.state
@@ -239,7 +259,7 @@ class Registry:
         owner = Owner(self.namespace, name)
         if row is None:
             if if_match is not None:
-                _refuse_precondition(name, "there is no such topic")
+                raise precondition(name, "there is no such topic")
             await self.create(name, spec, owner)
         elif row.state is TopicState.DETACHED:
             if not may_update and spec == TopicSpec():
@@ -248,9 +268,9 @@ class Registry:
             await self.readopt(row, spec, owner)
         elif self.engine.topic(name).spec != spec:
             if not may_update:
-                self._raise_exists(row)
-            self._refuse_managed(row)
-            _refuse_changed(row, if_match)
+                raise_exists(row)
+            refuse_managed(row)
+            refuse_changed(row, if_match)
             refuse_if(plan_update(stored_spec(row), spec))
             await self.update(row, spec, None)
         return self.describe(name)
@@ -291,7 +311,7 @@ class Registry:
             fresh = await self._store.get(row.id)
             if fresh is not None:
                 self._rows[row.name] = fresh
-            raise _precondition(row.name, "it was changed at the same time") from error
+            raise precondition(row.name, "it was changed at the same time") from error
         self._rows[row.name] = changed
         return changed
 
@@ -314,34 +334,18 @@ class Registry:
 
     async def _close_empty(self, row: TopicRow, topic: Topic) -> None:
         """Stop serving an empty topic; what was published while it closed counts too."""
-        if not _is_empty(topic):
-            raise _not_empty(topic)
+        if not is_empty(topic):
+            raise not_empty(topic)
         await self.engine.close_topic(topic)
-        if not _is_empty(topic):
+        if not is_empty(topic):
             await self._serve(row, stored_spec(row))
-            raise _not_empty(topic)
+            raise not_empty(topic)
 
     def _refuse_unavailable(self, name: str) -> None:
         """A folder without a row keeps its name: a new topic beside it would hide its data."""
         refusal = self.engine.absent.get(name)
         if refusal is not None:
             raise refusal.with_traceback(None)
-
-    def _refuse_managed(self, row: TopicRow) -> None:
-        if row.origin is Origin.RESOURCE:
-            raise Refusal(
-                "managed-by-resource",
-                f"The topic '{row.name}' comes from {resource_of(row)} and is read-only here. "
-                "Change that resource with kubectl or ibrik apply.",
-                resource={"kind": "Topic", "namespace": row.namespace, "name": row.resource_name},
-            )
-
-    def _raise_exists(self, row: TopicRow) -> NoReturn:
-        raise Refusal(
-            "topic-exists",
-            f"There is a topic '{row.name}' with other settings. Use it as it is, or change it "
-            f"with PUT /v1/topics/{row.name} and If-Match.",
-        )
 
 
 def _changes(row: TopicRow, spec: TopicSpec, owner: Owner | None) -> dict[str, Any]:
@@ -360,34 +364,3 @@ def _identity(row: TopicRow, owner: Owner, generation: int) -> dict[str, Any]:
         "resource_uid": owner.uid or (row.resource_uid if is_same else None),
         "generation": generation if owner.generation is None else owner.generation,
     }
-
-
-def _is_empty(topic: Topic) -> bool:
-    return all(partition.earliest == partition.latest for partition in topic.partitions)
-
-
-def _not_empty(topic: Topic) -> Refusal:
-    messages = sum(partition.latest - partition.earliest for partition in topic.partitions)
-    return Refusal(
-        "topic-not-empty",
-        f"The topic '{topic.name}' holds {messages:,} messages and has deletionPolicy "
-        f"DeleteIfEmpty. Purge it first with POST /v1/topics/{topic.name}:purge, or set the policy "
-        "to Delete or Retain.",
-        messages=messages,
-    )
-
-
-def _refuse_changed(row: TopicRow, if_match: int | None) -> None:
-    if if_match is not None and if_match != row.revision:
-        _refuse_precondition(row.name, f"it has revision {row.revision}, not {if_match}")
-
-
-def _refuse_precondition(name: str, why: str) -> NoReturn:
-    raise _precondition(name, why)
-
-
-def _precondition(name: str, why: str) -> Refusal:
-    return Refusal(
-        "precondition-failed",
-        f"The topic '{name}' is not as it was read: {why}. GET it again and send the new ETag.",
-    )
