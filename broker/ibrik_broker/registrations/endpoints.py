@@ -1,0 +1,165 @@
+"""The webhook style: an endpoint asks for a topic's messages, and nothing else has a name.
+
+An endpoint is a topic, a URL and a method. Its names are digests of the three, so that the same
+endpoint again, also fifty times at once, is the same registration and never a second delivery.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from yarl import URL
+
+from ibrik_api.errors import Refusal
+from ibrik_api.resources.channel import ChannelSpec
+from ibrik_api.resources.destination import HttpDestination, Method
+from ibrik_api.resources.destination_rules import check_destination
+from ibrik_api.resources.subscription import (
+    ChannelReference,
+    Guarantee,
+    Mode,
+    Subscription,
+    SubscriptionDeletionPolicy,
+    SubscriptionSpec,
+    TopicReference,
+)
+from ibrik_api.resources.topic_rules import refuse_if
+from ibrik_broker.metadata.resources import ResourceState
+from ibrik_broker.registrations.channels import Channels
+from ibrik_broker.registrations.subscriptions import Subscriptions
+from ibrik_broker.registrations.turns import Turns
+
+DIGEST_CHARACTERS = 20
+
+
+class Registered(NamedTuple):
+    subscription: Subscription
+    channel: str
+    created: bool
+
+
+class Names(NamedTuple):
+    subscription: str
+    channel: str
+
+
+class Endpoints:
+    def __init__(self, channels: Channels, subscriptions: Subscriptions, turns: Turns) -> None:
+        self._channels = channels
+        self._subscriptions = subscriptions
+        self._turns = turns
+
+    async def subscribe(
+        self,
+        topic: str,
+        url: str,
+        method: Method = Method.POST,
+        headers: Mapping[str, str] | None = None,
+        *,
+        fire_and_forget: bool = False,
+    ) -> Registered:
+        """Deliver a topic's messages to an endpoint; the same endpoint again changes nothing.
+
+        Raises Refusal: unknown-topic, invalid-destination, subscription-exists (other headers),
+        shared-needs-pull …
+        """
+        channel = ChannelSpec(
+            http=HttpDestination(url=url, method=method, headers=dict(headers or {}))
+        )
+        refuse_if(check_destination(channel))
+        names = names_of(topic, url, method)
+        subscription = SubscriptionSpec(
+            topic_ref=TopicReference(name=topic),
+            mode=Mode.PUSH,
+            channel_ref=ChannelReference(name=names.channel),
+            delivery=Guarantee.FIRE_AND_FORGET if fire_and_forget else Guarantee.AT_LEAST_ONCE,
+            deletion_policy=SubscriptionDeletionPolicy.DELETE,
+        )
+        async with self._turns:
+            return await self._subscribe(names, channel, subscription)
+
+    async def unsubscribe(self, name: str) -> None:
+        """De-register by the name that registering answered; raises `unknown-subscription`."""
+        async with self._turns:
+            entry = self._subscriptions.find(name)
+            self._subscriptions.refuse_managed(entry)
+            spec = self._subscriptions.stored(entry.row)
+            await self._subscriptions.remove(entry, is_kept=False)
+            if spec is not None and spec.channel_ref is not None:
+                await self._drop_own_channel(name, spec.channel_ref.name)
+
+    async def unsubscribe_endpoint(
+        self, topic: str, url: str, method: Method = Method.POST
+    ) -> None:
+        """De-register by what was registered; raises `unknown-subscription`."""
+        await self.unsubscribe(names_of(topic, url, method).subscription)
+
+    async def _subscribe(
+        self, names: Names, channel: ChannelSpec, subscription: SubscriptionSpec
+    ) -> Registered:
+        namespace = self._subscriptions.namespace
+        entry = self._subscriptions.entries.get((namespace, names.subscription))
+        old = self._channels.entries.get((namespace, names.channel))
+        if entry is not None and entry.row.state is ResourceState.READY and old is not None:
+            _refuse_other_guarantee(names, self._subscriptions.stored(entry.row), subscription)
+            _refuse_other_headers(names, self._channels.stored(old.row), channel)
+            if entry.is_unfinished:
+                await self._subscriptions.carry_out(entry)
+            return Registered(self._subscriptions.view(entry), names.channel, False)
+        await self._channels.put_now(names.channel, channel)
+        try:
+            entry, is_new = await self._subscriptions.put_now(names.subscription, subscription)
+        except Refusal:
+            if old is None:
+                await self._drop_own_channel(names.subscription, names.channel)
+            raise
+        return Registered(self._subscriptions.view(entry), names.channel, is_new)
+
+    async def _drop_own_channel(self, subscription: str, channel: str) -> None:
+        """Only the channel that registering made, and only while nobody else names it."""
+        is_own = channel == subscription.replace("sub-", "ch-", 1)
+        entry = self._channels.entries.get((self._channels.namespace, channel))
+        if is_own and entry is not None and not self._channels.is_used(entry):
+            await self._channels.drop(entry)
+
+
+def names_of(topic: str, url: str, method: Method) -> Names:
+    identity = "\n".join((topic, normalised(url), method))
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:DIGEST_CHARACTERS]
+    return Names(f"sub-{digest}", f"ch-{digest}")
+
+
+def normalised(url: str) -> str:
+    """One spelling of each URL: case of the host, default port, empty path, escapes, dots."""
+    parsed = URL(url).with_fragment(None)
+    is_default = parsed.explicit_port is not None and parsed.is_default_port()
+    parsed = parsed.with_port(None) if is_default else parsed
+    return f"{parsed.origin()}{parsed.raw_path_qs}"
+
+
+def _refuse_other_guarantee(
+    names: Names, old: SubscriptionSpec | None, new: SubscriptionSpec
+) -> None:
+    if old is None or old.delivery is not new.delivery:
+        raise Refusal(
+            "subscription-exists",
+            "This endpoint is registered with another guarantee. Change spec.delivery with PUT "
+            f"/v1/subscriptions/{names.subscription}, or delete that subscription first.",
+            subscription=names.subscription,
+        )
+
+
+def _refuse_other_headers(names: Names, old: ChannelSpec | None, new: ChannelSpec) -> None:
+    if old is None or _headers(old) != _headers(new):
+        raise Refusal(
+            "subscription-exists",
+            "This endpoint is registered with other headers. Change them with PUT "
+            f"/v1/channels/{names.channel}, or delete the subscription {names.subscription} first.",
+            subscription=names.subscription,
+            channel=names.channel,
+        )
+
+
+def _headers(channel: ChannelSpec) -> dict[str, str]:
+    headers = {} if channel.http is None else channel.http.headers
+    return {name.lower(): value for name, value in headers.items()}

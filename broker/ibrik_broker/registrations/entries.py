@@ -1,0 +1,153 @@
+"""The rows of one kind in memory and in the database, always changed together.
+
+An entry also remembers what the dispatcher was told of the row, so that a change can be carried out
+as a difference, and again after it failed half way.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+from ibrik_api.errors import Refusal
+from ibrik_broker.metadata.resources import ResourceRow, ResourceRows
+from ibrik_broker.metadata.rows import NameTaken, StaleRevision
+from ibrik_broker.registrations.conditions import Health
+
+WishT = TypeVar("WishT")
+Key = tuple[str, str]
+"""Namespace and name."""
+
+
+@dataclass(slots=True)
+class Entry(Generic[WishT]):
+    row: ResourceRow
+    wish: WishT | None = None
+    """What the dispatcher was told last; None: nothing, or it was told to stop."""
+    is_unfinished: bool = False
+    """Something of the row is still to be carried out."""
+    health: Health = field(default_factory=Health)
+
+    @property
+    def id(self) -> str:
+        return self.row.id
+
+    @property
+    def key(self) -> Key:
+        return self.row.namespace, self.row.name
+
+    @property
+    def title(self) -> str:
+        """For people, as `namespace/name`."""
+        return f"{self.row.namespace}/{self.row.name}"
+
+
+class Entries(Generic[WishT]):
+    def __init__(self, rows: ResourceRows, word: str, clock_ms: Callable[[], int]) -> None:
+        self._rows = rows
+        self._word = word
+        self._clock_ms = clock_ms
+        self._by_key: dict[Key, Entry[WishT]] = {}
+        self._by_id: dict[str, Entry[WishT]] = {}
+
+    async def load(self) -> None:
+        """Read all rows, in one query."""
+        for row in await self._rows.all():
+            self._add(Entry(row))
+
+    def get(self, key: Key) -> Entry[WishT] | None:
+        return self._by_key.get(key)
+
+    def by_id(self, row_id: str) -> Entry[WishT] | None:
+        return self._by_id.get(row_id)
+
+    def __iter__(self) -> Iterator[Entry[WishT]]:
+        return iter(self._by_key.values())
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    async def insert(self, row: ResourceRow) -> Entry[WishT]:
+        try:
+            entry: Entry[WishT] = Entry(await self._rows.insert(row))
+        except NameTaken as error:
+            raise Refusal(
+                f"{self._word}-exists",
+                f"The database holds another {self._word} '{row.name}' that is not served yet. "
+                "Restart the broker: it reads all of them.",
+            ) from error
+        self._add(entry)
+        return entry
+
+    async def change(self, entry: Entry[WishT], **changes: Any) -> None:
+        try:
+            entry.row = await self._update(entry.row, changes)
+        except StaleRevision as error:
+            fresh = await self._rows.get(entry.id)
+            if fresh is not None:
+                entry.row = _compact(fresh)
+            raise precondition(
+                self._word, entry.row.name, "it was changed at the same time"
+            ) from error
+
+    async def set_halt(self, entry: Entry[WishT], halt: str | None) -> None:
+        """Also beside another change: the wish stays as it is."""
+        try:
+            row = await self._rows.set_halt(entry.id, halt, self._clock_ms())
+        except StaleRevision:
+            return  # deleted meanwhile: there is nothing left to halt
+        if row.revision > entry.row.revision:
+            entry.row = _compact(row)
+
+    async def delete(self, entry: Entry[WishT]) -> None:
+        try:
+            await self._rows.delete(entry.row)
+        except StaleRevision:
+            fresh = await self._rows.get(entry.id)
+            if fresh is not None:
+                await self._rows.delete(fresh)
+        del self._by_key[entry.key]
+        del self._by_id[entry.id]
+
+    async def _update(self, row: ResourceRow, changes: dict[str, Any]) -> ResourceRow:
+        try:
+            return await self._rows.update(row, now_ms=self._clock_ms(), **changes)
+        except StaleRevision:
+            fresh = await self._rows.get(row.id)
+            if fresh is None or not _differs_in_halt_only(row, fresh):
+                raise
+            # The dispatcher halted it meanwhile, which does not touch the wish.
+            return await self._rows.update(fresh, now_ms=self._clock_ms(), **changes)
+
+    def _add(self, entry: Entry[WishT]) -> None:
+        entry.row = _compact(entry.row)
+        self._by_key[entry.key] = entry
+        self._by_id[entry.id] = entry
+
+
+def precondition(word: str, name: str, why: str) -> Refusal:
+    return Refusal(
+        "precondition-failed",
+        f"The {word} '{name}' is not as it was read: {why}. GET it again and send the new ETag.",
+    )
+
+
+def _differs_in_halt_only(old: ResourceRow, new: ResourceRow) -> bool:
+    return replace(old, halt=new.halt, revision=new.revision, updated_ms=new.updated_ms) == new
+
+
+def _compact(row: ResourceRow) -> ResourceRow:
+    """The same row with its repeated words shared: ten thousand subscriptions have few of them."""
+    return replace(row, namespace=sys.intern(row.namespace), spec=_shared(row.spec))
+
+
+def _shared(value: Any) -> Any:
+    match value:
+        case dict():
+            return {sys.intern(key): _shared(item) for key, item in value.items()}
+        case list():
+            return [_shared(item) for item in value]
+        case str() if len(value) < 32:
+            return sys.intern(value)
+        case _:
+            return value
