@@ -20,10 +20,16 @@ from aiohttp import web
 
 from ibrik_api import __version__
 from ibrik_api.errors import Refusal
+from ibrik_broker.auth.clients import Clients
+from ibrik_broker.auth.gatekeeper import gatekeeper_of
+from ibrik_broker.auth.publishers import Publishers
+from ibrik_broker.http.access import access_of
 from ibrik_broker.http.admin import build_admin_plane
 from ibrik_broker.http.data import build_data_plane
 from ibrik_broker.http.server import DoorRunner
+from ibrik_broker.metadata.clients import ClientRows
 from ibrik_broker.metadata.database import Database
+from ibrik_broker.metadata.publishers import PublisherRows
 from ibrik_broker.metadata.topics import TopicRows
 from ibrik_broker.partitions.engine import Engine, EngineConfig
 from ibrik_broker.partitions.flush import FlushMode
@@ -147,6 +153,8 @@ class Core:
     database: Database
     engine: Engine
     registry: Registry
+    publishers: Publishers
+    clients: Clients
 
     @classmethod
     async def open(
@@ -178,8 +186,13 @@ class Core:
         registry = Registry(
             engine, volume, TopicRows(database), clock_ms=clock_ms, namespace=settings.namespace
         )
-        core = cls(volume, database, engine, registry)
+        publishers = Publishers(PublisherRows(database), clock_ms=clock_ms)
+        clients = Clients(ClientRows(database), clock_ms=clock_ms)
+        registry.on_delete.append(publishers.forget_topic)
+        core = cls(volume, database, engine, registry, publishers, clients)
         try:
+            await publishers.load()
+            await clients.load()
             await registry.load()
         except (Refusal, LogError, OSError) as error:
             await core.close()
@@ -209,6 +222,10 @@ class Doors:
             core.registry,
             limits,
             allocate_producer_id=core.database.allocate_producer_id,
+            publishers=core.publishers,
+            clients=core.clients,
+            gatekeeper=gatekeeper_of(settings.auth),
+            access=access_of(settings),
             create_topic=create_topic,
         )
         admin = build_admin_plane(

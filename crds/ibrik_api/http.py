@@ -10,10 +10,12 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from pydantic.json_schema import models_json_schema
 
-from ibrik_api import consuming
+from ibrik_api import consuming, registering
 from ibrik_api.desired import DesiredRequest, DesiredResponse
 from ibrik_api.messages import MessageView, PartitionIndex, Position, Timestamp
 from ibrik_api.model import Model
+from ibrik_api.resources.channel import Channel
+from ibrik_api.resources.subscription import Subscription
 from ibrik_api.resources.topic import Topic
 
 REF_TEMPLATE = "#/components/schemas/{name}"
@@ -155,6 +157,24 @@ class TopicList(Model):
     """Send it as page_token= for the next page; absent on the last one."""
 
 
+class ChannelList(Model):
+    """One page of channels, by name."""
+
+    items: list[Channel]
+    """The channels."""
+    next_page_token: str | None = None
+    """Send it as page_token= for the next page; absent on the last one."""
+
+
+class SubscriptionList(Model):
+    """One page of subscriptions, by name."""
+
+    items: list[Subscription]
+    """The subscriptions."""
+    next_page_token: str | None = None
+    """Send it as page_token= for the next page; absent on the last one."""
+
+
 STRUCTS = (
     PublishResult,
     BatchRequest,
@@ -166,8 +186,18 @@ STRUCTS = (
     ProducerCreated,
     Problem,
     *consuming.STRUCTS,
+    *registering.STRUCTS,
 )
-MODELS = (Topic, TopicList, DesiredRequest, DesiredResponse)
+MODELS = (
+    Topic,
+    TopicList,
+    Channel,
+    ChannelList,
+    Subscription,
+    SubscriptionList,
+    DesiredRequest,
+    DesiredResponse,
+)
 
 
 def component_schemas() -> dict[str, Any]:

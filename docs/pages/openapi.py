@@ -21,7 +21,14 @@ def pages() -> dict[str, str]:
 
 async def _pages() -> dict[str, str]:
     limits = LimitSettings()
-    public = data.build_data_plane(NOTHING, NOTHING, limits, allocate_producer_id=NOTHING)
+    public = data.build_data_plane(
+        NOTHING,
+        NOTHING,
+        limits,
+        allocate_producer_id=NOTHING,
+        publishers=NOTHING,
+        clients=NOTHING,
+    )
     private = admin.build_admin_plane(
         NOTHING, NOTHING, limits, is_ready=bool, collector=BrokerCollector()
     )

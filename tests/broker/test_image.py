@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.error import HTTPError
 
 import pytest
 
@@ -105,10 +106,10 @@ def first_line(container: str) -> str:
     return line
 
 
-def post(container: str, path: str, body: bytes, media_type: str) -> dict[str, object]:
+def post(container: str, path: str, body: bytes, **headers: str) -> dict[str, object]:
     address = docker("port", container, "8080/tcp").splitlines()[0]
     request = urllib.request.Request(
-        f"http://{address}{path}", data=body, headers={"Content-Type": media_type}, method="POST"
+        f"http://{address}{path}", data=body, headers=headers, method="POST"
     )
     with urllib.request.urlopen(request, timeout=RUN_TIMEOUT_S) as answer:
         document = json.load(answer)
@@ -136,16 +137,19 @@ if engine_answers():
     def test_the_image_publishes_over_http_drains_and_keeps_its_volume() -> None:
         volume = docker("volume", "create")
         mount = ("--volume", f"{volume}:/var/lib/ibrik")
+        may_register = ("--env", "IBRIK_HTTP__OPEN_REGISTRATION=true")
         try:
-            with running_container(*mount) as container:
-                post(container, "/v1/topics", TOPIC, "application/json")
-                receipt = post(container, "/v1/topics/orders/messages", b"hello", "text/plain")
+            with running_container(*mount, *may_register) as container:
+                post(container, "/v1/topics", TOPIC)
+                receipt = post(container, "/v1/topics/orders/messages", b"hello")
                 assert (receipt["offset"], receipt["durability"]) == (0, "flushed")
                 docker("stop", "--time", "30", container)
                 assert docker("inspect", "--format", "{{.State.ExitCode}}", container) == "0"
             with running_container(*mount) as container:
-                receipt = post(container, "/v1/topics/orders/messages", b"again", "text/plain")
+                receipt = post(container, "/v1/topics/orders/messages", b"again")
                 assert receipt["offset"] == 1
+                with pytest.raises(HTTPError, match="401"):
+                    post(container, "/v1/topics", TOPIC)
         finally:
             docker("volume", "rm", "--force", volume)
 

@@ -11,7 +11,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ibrik_broker.auth.clients import Clients
+from ibrik_broker.auth.publishers import Publishers
+from ibrik_broker.metadata.clients import ClientRows
 from ibrik_broker.metadata.database import Database
+from ibrik_broker.metadata.publishers import PublisherRows
 from ibrik_broker.metadata.rows import Origin
 from ibrik_broker.metadata.topics import TopicRow, TopicRows, TopicState
 from ibrik_broker.partitions.engine import Engine, EngineConfig
@@ -33,6 +37,8 @@ class Parts:
     engine: Engine
     rows: TopicRows
     registry: Registry
+    publishers: Publishers
+    clients: Clients
 
     async def publish(self, name: str, *values: bytes) -> None:
         messages = [Message(Record(None, value)) for value in values]
@@ -60,10 +66,15 @@ async def open_parts(
     engine.start()
     rows = TopicRows(database)
     registry = Registry(engine, volume, rows, clock_ms=lambda: NOW_MS)
+    publishers = Publishers(PublisherRows(database), clock_ms=lambda: NOW_MS)
+    clients = Clients(ClientRows(database), clock_ms=lambda: NOW_MS)
+    registry.on_delete.append(publishers.forget_topic)
     try:
+        await publishers.load()
+        await clients.load()
         if load:
             await registry.load()
-        yield Parts(volume, database, engine, rows, registry)
+        yield Parts(volume, database, engine, rows, registry, publishers, clients)
     finally:
         await engine.close()
         await database.close()

@@ -13,8 +13,8 @@ from aiohttp import web
 from ibrik_api.errors import Refusal
 from ibrik_broker.http.bodies import Claim, Deadline
 from ibrik_broker.http.cloudevents import parse_events
-from ibrik_broker.http.door import Door
-from ibrik_broker.http.envelopes import decode_batch, decode_lines
+from ibrik_broker.http.door import Admitted, Door
+from ibrik_broker.http.envelopes import decode_batch, decode_lines, message_of
 from ibrik_broker.http.operations import CLOUDEVENTS_BATCH, JSON, NDJSON, RAW_BATCH
 from ibrik_broker.http.publish import parse_acks, parse_partition
 from ibrik_broker.http.results import (
@@ -52,27 +52,27 @@ class PublishBatch:
 
     async def handle(self, request: web.Request) -> web.Response:
         try:
-            topic = self._admit(request)
+            admitted = self._admit(request)
         except Refusal as refusal:
             await self._door.create_on_first_use(request, refusal)
-            topic = self._admit(request)
+            admitted = self._admit(request)
         acks = parse_acks(request)
         is_partial = parse_flag(request, "partial")
         claim = self._door.gate.claim()
         try:
             if request.content_type == RAW_BATCH:
-                return await self._publish_raw(request, topic, acks, claim)
+                return await self._publish_raw(request, admitted.topic, acks, claim)
             if is_partial:
-                return await self._publish_partly(request, topic, acks, claim)
-            return await self._publish_whole(request, topic, acks, claim)
+                return await self._publish_partly(request, admitted, acks, claim)
+            return await self._publish_whole(request, admitted, acks, claim)
         finally:
             claim.release()
 
     async def expect(self, request: web.Request) -> web.StreamResponse | None:
         return await self._door.expect(request, self._admit)
 
-    def _admit(self, request: web.Request) -> Topic:
-        topic = self._door.topic_to_publish(request)
+    def _admit(self, request: web.Request) -> Admitted:
+        admitted = self._door.admit(request)
         if request.content_type != RAW_BATCH and request.content_type not in DECODERS:
             raise Refusal(
                 "unsupported-media-type",
@@ -80,7 +80,7 @@ class PublishBatch:
                 f" {', '.join([*DECODERS, RAW_BATCH])}.",
             )
         self._door.bodies.check_announced(request, self._door.limits.body_bytes)
-        return topic
+        return admitted
 
     async def _publish(
         self, topic: Topic, messages: Sequence[Message], acks: Acks
@@ -107,10 +107,11 @@ class PublishBatch:
     # --- all or nothing ---------------------------------------------------------------------------
 
     async def _publish_whole(
-        self, request: web.Request, topic: Topic, acks: Acks, claim: Claim
+        self, request: web.Request, admitted: Admitted, acks: Acks, claim: Claim
     ) -> web.Response:
+        topic = admitted.topic
         body = await self._door.bodies.read(request, self._door.limits.body_bytes, claim)
-        decoded = check_messages(topic, DECODERS[request.content_type](body), len(body))
+        decoded = check_messages(admitted, DECODERS[request.content_type](body), len(body))
         messages = refuse_invalid(decoded)
         if not messages:
             raise Refusal("invalid-request", "The batch has no messages.")
@@ -120,28 +121,29 @@ class PublishBatch:
     # --- one result a message -------------------------------------------------------------------
 
     async def _publish_partly(
-        self, request: web.Request, topic: Topic, acks: Acks, claim: Claim
+        self, request: web.Request, admitted: Admitted, acks: Acks, claim: Claim
     ) -> web.Response:
-        results = BatchResults(topic, acks)
+        results = BatchResults(admitted.topic, acks)
         limit_bytes = self._door.limits.body_bytes
         encoding = self._door.bodies.check_announced(request, limit_bytes)
         if request.content_type == NDJSON and not encoding:
-            await self._publish_windows(request, topic, acks, claim, results)
+            await self._publish_windows(request, admitted, acks, claim, results)
         else:
             body = await self._door.bodies.read(request, limit_bytes, claim)
-            decoded = check_messages(topic, DECODERS[request.content_type](body), len(body))
-            results.add_all(await self._publish_each(topic, decoded, acks))
+            decoded = check_messages(admitted, DECODERS[request.content_type](body), len(body))
+            results.add_all(await self._publish_each(admitted.topic, decoded, acks))
         return results.answer(is_partial=True)
 
     async def _publish_windows(
         self,
         request: web.Request,
-        topic: Topic,
+        admitted: Admitted,
         acks: Acks,
         claim: Claim,
         results: BatchResults,
     ) -> None:
         """Publish lines while they come; what was published stays, whatever ends the body."""
+        line_bytes_max = 2 * admitted.topic.spec.max_message_bytes + WINDOW_BYTES
         deadline = Deadline(self._door.limits)
         claim.take(2 * WINDOW_BYTES)
         rest = bytearray()
@@ -150,24 +152,24 @@ class PublishBatch:
                 rest += chunk
                 if len(rest) >= WINDOW_BYTES:
                     end = rest.rfind(b"\n") + 1
-                    if not end and len(rest) > 2 * topic.spec.max_message_bytes + WINDOW_BYTES:
-                        raise _line_too_long(topic)
-                    await self._publish_window(topic, bytes(rest[:end]), acks, results)
+                    if not end and len(rest) > line_bytes_max:
+                        raise _line_too_long(admitted.topic)
+                    await self._publish_window(admitted, bytes(rest[:end]), acks, results)
                     del rest[:end]
-            await self._publish_window(topic, bytes(rest), acks, results)
+            await self._publish_window(admitted, bytes(rest), acks, results)
         except Refusal as refusal:
             if not results.count:
                 raise
             results.stop(refusal)
 
     async def _publish_window(
-        self, topic: Topic, window: bytes, acks: Acks, results: BatchResults
+        self, admitted: Admitted, window: bytes, acks: Acks, results: BatchResults
     ) -> None:
         decoded = _decode_lines(window)
         if results.count + len(decoded) > MAX_MESSAGES:
             raise _too_many()
-        check_messages(topic, decoded, len(window))
-        results.add_all(await self._publish_each(topic, decoded, acks))
+        check_messages(admitted, decoded, len(window))
+        results.add_all(await self._publish_each(admitted.topic, decoded, acks))
 
     async def _publish_each(
         self, topic: Topic, decoded: Decoded, acks: Acks
@@ -202,10 +204,14 @@ def parse_flag(request: web.Request, name: str) -> bool:
     return text == "true"
 
 
-def check_messages(topic: Topic, decoded: Decoded, body_bytes: int) -> Decoded:
-    """Put a refusal in the place of each message that this topic cannot take."""
+def check_messages(admitted: Admitted, decoded: Decoded, body_bytes: int) -> Decoded:
+    """Put a refusal in the place of each message that this topic cannot take.
+
+    The others become those of their publisher, where the topic has publishers.
+    """
     if len(decoded) > MAX_MESSAGES:
         raise _too_many()
+    topic, publisher = admitted
     limit_bytes, partition_count = topic.spec.max_message_bytes, len(topic.partitions)
     may_be_too_large = body_bytes > limit_bytes
     for index, message in enumerate(decoded):
@@ -219,6 +225,8 @@ def check_messages(topic: Topic, decoded: Decoded, body_bytes: int) -> Decoded:
             decoded[index] = Refusal(
                 "message-too-large", f"It has over {limit_bytes} bytes, the most for {topic.name}."
             )
+        elif publisher is not None:
+            decoded[index] = message_of(publisher, message)
     return decoded
 
 

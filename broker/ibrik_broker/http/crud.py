@@ -121,6 +121,11 @@ def precondition(request: web.Request, what: str, name: str, *, is_known: bool) 
     return None
 
 
+def wants_new(request: web.Request) -> bool:
+    """Whether `If-None-Match: *` says that nothing may be replaced."""
+    return request.headers.get(hdrs.IF_NONE_MATCH) == ANY
+
+
 # --- pages ----------------------------------------------------------------------------------------
 
 

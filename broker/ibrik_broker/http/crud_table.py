@@ -53,6 +53,8 @@ class ResourceKind:
     delete_summary: str
     delete_parameters: tuple[Parameter, ...] = ()
     delete_headers: Mapping[str, str]
+    one_parameters: tuple[Parameter, ...] = ()
+    """Further parameters of reading, deleting and acting on one."""
 
     @property
     def title(self) -> str:
@@ -84,7 +86,7 @@ def action(
     *,
     handler: Handler,
     answer: Answer,
-    codes: tuple[str, ...],
+    codes: tuple[str, ...] = (),
     is_registration: bool = True,
     description: str = "",
 ) -> Operation:
@@ -99,7 +101,7 @@ def action(
         (answer,),
         (*kind.read_codes, *codes),
         description,
-        parameters=(kind.path,),
+        parameters=(kind.path, *kind.one_parameters),
         is_registration=is_registration,
     )
 
@@ -175,7 +177,7 @@ def _read(kind: ResourceKind, handler: Handler) -> Operation:
             Answer(304, "It is as If-None-Match says."),
         ),
         kind.read_codes,
-        parameters=(kind.path, p.KNOWN_ETAG, *_view(kind)),
+        parameters=(kind.path, p.KNOWN_ETAG, *kind.one_parameters, *_view(kind)),
     )
 
 
@@ -206,6 +208,6 @@ def _delete(kind: ResourceKind, handler: Handler) -> Operation:
         handler,
         (Answer(204, "Done.", (), kind.delete_headers),),
         (*kind.read_codes, *kind.delete_codes, "precondition-failed", "managed-by-resource"),
-        parameters=(kind.path, p.IF_MATCH, *kind.delete_parameters),
+        parameters=(kind.path, p.IF_MATCH, *kind.one_parameters, *kind.delete_parameters),
         is_registration=True,
     )

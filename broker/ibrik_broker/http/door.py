@@ -5,11 +5,14 @@ Made once by `data.py`; holds no rule but how a request names a topic and a part
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from aiohttp import HttpVersion11, hdrs, web
 
 from ibrik_api.errors import Refusal
 from ibrik_api.names import check_name
+from ibrik_api.resources.topic import Publishers
+from ibrik_broker.auth.admission import Admission
 from ibrik_broker.http.bodies import BodyGate, BodyReader
 from ibrik_broker.http.patience import Patience
 from ibrik_broker.http.problems import refuse
@@ -17,6 +20,14 @@ from ibrik_broker.partitions.engine import Engine
 from ibrik_broker.partitions.partition import Partition
 from ibrik_broker.partitions.topic import Topic
 from ibrik_broker.settings import LimitSettings
+
+
+class Admitted(NamedTuple):
+    """A request that may publish: where to, and who it is from when the topic asks for that."""
+
+    topic: Topic
+    publisher: bytes | None
+    """Id of the registered publisher; None where anyone may publish."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +39,8 @@ class Door:
     patience: Patience
     create_topic: Callable[[str], Awaitable[None]] | None = None
     """Makes a topic on first use (`--dev`); None refuses unknown topics."""
+    admission: Admission | None = None
+    """Tells registered publishers from others; None at a door where nothing is published."""
 
     def topic(self, request: web.Request) -> Topic:
         """The topic in the path. Raises Refusal `invalid-name` or `unknown-topic`."""
@@ -38,20 +51,28 @@ class Door:
             check_name(name)  # says more about a name that no topic can have
             raise
 
-    def topic_to_publish(self, request: web.Request) -> Topic:
-        """The topic in the path, when the broker takes messages at all (the disk is not full)."""
+    def admit(self, request: web.Request) -> Admitted:
+        """The topic in the path, when messages are taken at all and from whoever sends this one.
+
+        Raises Refusal `publisher-not-registered`, and what the disk says when it is full.
+        """
         topic = self.topic(request)
+        publisher = None
+        if topic.spec.publishers is Publishers.REGISTERED:
+            assert self.admission is not None, "nothing is published at this door"
+            row = self.admission.admit(topic.name, request.headers, request.remote)
+            publisher = row.id.encode("ascii")
         refusal = self.engine.writer.refusal
         if refusal is not None:
             raise refusal
-        return topic
+        return Admitted(topic, publisher)
 
-    async def create_on_first_use(self, request: web.Request, refusal: Refusal) -> Topic:
+    async def create_on_first_use(self, request: web.Request, refusal: Refusal) -> Admitted:
         """What follows a refusal to publish to a topic: with `--dev` the topic is made."""
         if self.create_topic is None or refusal.code != "unknown-topic":
             raise refusal
         await self.create_topic(request.match_info["topic"])
-        return self.topic_to_publish(request)
+        return self.admit(request)
 
     def partition(self, request: web.Request) -> tuple[Topic, Partition]:
         topic = self.topic(request)

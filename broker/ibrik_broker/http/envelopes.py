@@ -12,7 +12,12 @@ from msgspec import UNSET
 
 from ibrik_api.errors import Refusal
 from ibrik_api.http import BatchMessage, BatchRequest
-from ibrik_broker.partitions.deduplication import CE_ID_HEADER, CE_SOURCE_HEADER, ID_HEADER
+from ibrik_broker.partitions.deduplication import (
+    CE_ID_HEADER,
+    CE_SOURCE_HEADER,
+    ID_HEADER,
+    PUBLISHER_HEADER,
+)
 from ibrik_broker.partitions.messages import Message, Record
 
 JSON_VALUE: list[tuple[str, bytes | None]] = [("content-type", b"application/json")]
@@ -135,7 +140,8 @@ def _headers(envelope: BatchMessage) -> list[tuple[str, bytes | None]]:
         if name in (envelope.headers or {}):
             raise Refusal("invalid-request", f"The header {name[:60]!r} is given twice.")
         headers.append((name, from_base64(f"headers_base64.{name[:60]}", text)))
-    return headers
+    # The broker's own: who copies a message out of a topic need not take it off.
+    return [header for header in headers if header[0] != PUBLISHER_HEADER]
 
 
 def _identity(
@@ -159,3 +165,13 @@ def from_base64(name: str, text: str) -> bytes:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
         raise Refusal("invalid-request", f"{name} is no base64: {error}.") from error
+
+
+def message_of(publisher: bytes, message: Message) -> Message:
+    """The message as that of a registered publisher, whose ids are its own.
+
+    The header keeps this true when the deduplication window is rebuilt from the log.
+    """
+    headers = [*message.record.headers, (PUBLISHER_HEADER, publisher)]
+    record = message.record._replace(headers=headers)
+    return message._replace(record=record, source=message.source or publisher)

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Any
 
 from ibrik_api.durations import PATTERN
-from ibrik_api.names import MAX_NAME_LENGTH, NAME_PATTERN
+from ibrik_api.names import MAX_NAME_LENGTH, MAX_NAMESPACE_LENGTH, NAME_PATTERN
 from ibrik_broker.http.operations import Parameter
 
 DEFAULT_PAGE, MAX_PAGE = 100, 500
@@ -32,6 +32,8 @@ def deletion_policy(noun: str, policies: type[StrEnum]) -> Parameter:
 
 TOPIC = in_path("topic", "orders")
 CHANNEL = in_path("channel", "billing")
+SUBSCRIPTION = in_path("subscription", "billing")
+SUBSCRIBER = in_path("subscriber", "orders.0a1b2c3d")
 PUBLISHER = in_path("publisher", "shop")
 CLIENT = in_path("client", "till-7")
 PARTITION = Parameter(
@@ -79,6 +81,12 @@ PAGE = (
         {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": DEFAULT_PAGE},
     ),
     Parameter("page_token", "query", "The token that the page before ended with."),
+)
+NAMESPACE = Parameter(
+    "namespace",
+    "query",
+    "Namespace, when it is not that of what is made over HTTP.",
+    {"type": "string", "minLength": 1, "maxLength": MAX_NAMESPACE_LENGTH},
 )
 IF_MATCH = Parameter("If-Match", "header", "ETag that was read, or *; refused when it changed.")
 IF_NONE_MATCH = Parameter("If-None-Match", "header", "* refuses when there is one already.")

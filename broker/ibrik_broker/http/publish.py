@@ -15,6 +15,7 @@ from ibrik_api.errors import Refusal
 from ibrik_broker.http.bodies import read_at_once
 from ibrik_broker.http.cloudevents import binary_attributes, parse_event, record_headers
 from ibrik_broker.http.door import Door
+from ibrik_broker.http.envelopes import message_of
 from ibrik_broker.http.operations import CLOUDEVENT
 from ibrik_broker.http.receipt import HttpClock, answer
 from ibrik_broker.partitions.deduplication import ID_HEADER
@@ -50,9 +51,9 @@ class Publish:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         door = self._door
         try:
-            topic = door.topic_to_publish(request)
+            topic, publisher = door.admit(request)
         except Refusal as refusal:
-            topic = await door.create_on_first_use(request, refusal)
+            topic, publisher = await door.create_on_first_use(request, refusal)
         acks = parse_acks(request)
         head = parse_head(request.raw_headers)
         claim = door.gate.claim()
@@ -62,6 +63,8 @@ class Publish:
                 limit_bytes = self._limit(request, topic, head)
                 body = await door.bodies.read(request, limit_bytes, claim)
             message = _structured(head, body) if head.is_structured else _plain(head, body)
+            if publisher is not None:
+                message = message_of(publisher, message)
             receipts = await door.patience.wait(door.engine.publish(topic, (message,), acks))
         finally:
             claim.release()
@@ -73,7 +76,7 @@ class Publish:
 
     def _admit(self, request: web.Request) -> None:
         """All that can be refused without the body."""
-        topic = self._door.topic_to_publish(request)
+        topic = self._door.admit(request).topic
         parse_acks(request)
         self._limit(request, topic, parse_head(request.raw_headers))
 

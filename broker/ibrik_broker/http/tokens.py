@@ -7,6 +7,7 @@ from pathlib import Path
 from aiohttp import hdrs, web
 
 from ibrik_api.errors import Refusal
+from ibrik_broker.auth.tokens import bearer_token
 from ibrik_broker.http.operations import Handler
 
 logger = logging.getLogger("ibrik.http")
@@ -47,8 +48,7 @@ def needs_token(handler: Handler, tokens: TokenFile | None) -> Handler:
         return handler
 
     async def checked(request: web.Request) -> web.StreamResponse:
-        scheme, _, token = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
-        if scheme.lower() != "bearer" or not tokens.accepts(token.strip().encode(errors="replace")):
+        if not has_token(request, tokens):
             raise Refusal(
                 "unauthorized",
                 "The admin door needs `Authorization: Bearer TOKEN`, with one of the tokens in its"
@@ -57,3 +57,9 @@ def needs_token(handler: Handler, tokens: TokenFile | None) -> Handler:
         return await handler(request)
 
     return checked
+
+
+def has_token(request: web.Request, tokens: TokenFile) -> bool:
+    """Whether the request carries one of the tokens that are valid now."""
+    token = bearer_token(request.headers.get(hdrs.AUTHORIZATION, ""))
+    return tokens.accepts(token.encode(errors="replace"))

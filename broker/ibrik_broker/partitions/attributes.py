@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
 from ibrik_api.names import message_id
-from ibrik_broker.partitions.deduplication import ID_HEADER
+from ibrik_broker.partitions.deduplication import ID_HEADER, PUBLISHER_HEADER
 from ibrik_log.record import StoredRecord
 
 PREFIX = "ce_"
 CONTENT_TYPE = "content-type"
 BYTES_TYPE = "application/octet-stream"
-OWN_HEADERS = frozenset({CONTENT_TYPE, ID_HEADER})
+OWN_HEADERS = frozenset({CONTENT_TYPE, ID_HEADER, PUBLISHER_HEADER})
 PLAIN_TYPE = "ibrik.message"
 """The event type of a message that was not published as an event."""
 

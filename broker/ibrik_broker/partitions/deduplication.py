@@ -6,7 +6,7 @@ on the event loop; rebuilt from a snapshot and the log after a restart.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from struct import Struct
 from typing import NamedTuple
@@ -15,6 +15,9 @@ from ibrik_log.record import Headers, Record, StoredRecord
 
 ID_HEADER = "ibrik-id"
 """The record header that carries an Idempotency-Key; a CloudEvent's own id is in `ce_id`."""
+PUBLISHER_HEADER = "ibrik-publisher"
+"""The record header with the id of the registered publisher; ids are its own, unless it says
+`ce_source`. Only the door writes it."""
 CE_ID_HEADER = "ce_id"
 CE_SOURCE_HEADER = "ce_source"
 ID_LIMIT = 200_000
@@ -65,7 +68,12 @@ def identity_in(headers: Headers) -> bytes | None:
     message_id = found.get(ID_HEADER) or found.get(CE_ID_HEADER)
     if not message_id:
         return None
-    return identity_digest(message_id, found.get(CE_SOURCE_HEADER))
+    return identity_digest(message_id, source_in(found))
+
+
+def source_in(headers: Mapping[str, bytes | None]) -> bytes | None:
+    """Whose ids a record's are: those of its event source, else of its registered publisher."""
+    return headers.get(CE_SOURCE_HEADER) or headers.get(PUBLISHER_HEADER)
 
 
 class DeduplicationWindow:

@@ -1,6 +1,7 @@
 """Settings of the broker: groups of fields, and the flags, environment and file they come from."""
 
 from ibrik_broker.settings.groups import AdminSettings as AdminSettings
+from ibrik_broker.settings.groups import AuthSettings as AuthSettings
 from ibrik_broker.settings.groups import CacheSettings as CacheSettings
 from ibrik_broker.settings.groups import HttpSettings as HttpSettings
 from ibrik_broker.settings.groups import LimitSettings as LimitSettings

@@ -8,16 +8,18 @@ together and reads them; this module does not know where values come from. Sizes
 
 import ipaddress
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    IPvAnyNetwork,
     SecretStr,
     StringConstraints,
     field_validator,
+    model_validator,
 )
 from pydantic_settings import NoDecode
 
@@ -39,6 +41,7 @@ def _listed(value: object) -> object:
 
 
 Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
+Networks = Annotated[tuple[IPvAnyNetwork, ...], NoDecode, BeforeValidator(_listed)]
 
 
 class Group(BaseModel):
@@ -67,6 +70,11 @@ class Listener(Group):
 class HttpSettings(Listener):
     port: Port = 8080
     """TCP port of the data plane (`/v1`); 0 takes a free one, which the banner names."""
+
+    open_registration: bool = False
+    """Whether everybody who reaches the door may create and delete topics, channels, subscriptions,
+    publishers and clients. Off: beyond loopback that needs the admin token (`admin.token_file`).
+    On loopback it is always open."""
 
 
 class TcpSettings(Listener):
@@ -149,6 +157,28 @@ class LimitSettings(Group):
 
     wait_ms: Duration = 60_000
     """Longest `wait=` of a read that finds nothing."""
+
+
+class AuthSettings(Group):
+    """How registered publishers are known besides their tokens."""
+
+    gatekeeper_header: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]{1,64}$")] | None = (
+        None
+    )
+    """Header in which a proxy names the publisher it has checked, such as `X-Forwarded-User`."""
+
+    gatekeeper_addresses: Networks = ()
+    """Networks that the proxy connects from (`10.1.2.3`, `10.0.0.0/8`); from any other address the
+    header is ignored."""
+
+    @model_validator(mode="after")
+    def _both_or_neither(self) -> Self:
+        if (self.gatekeeper_header is None) != (not self.gatekeeper_addresses):
+            raise ValueError(
+                "auth.gatekeeper_header and auth.gatekeeper_addresses belong together: name the"
+                " header and the networks that may send it, or neither"
+            )
+        return self
 
 
 class CacheSettings(Group):

@@ -24,6 +24,7 @@ from pydantic_settings import (
 
 from ibrik_broker.settings.groups import (
     AdminSettings,
+    AuthSettings,
     CacheSettings,
     CredentialSettings,
     EgressSettings,
@@ -96,6 +97,9 @@ class Settings(BaseSettings):
 
     admin: AdminSettings = AdminSettings()
     """Administration, health, metrics."""
+
+    auth: AuthSettings = AuthSettings()
+    """Registered publishers."""
 
     log: LogSettings = LogSettings()
     """The write-ahead log."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import groupby
 
 from ibrik_api.errors import Refusal
+from ibrik_api.resources.topic import Publishers
 from ibrik_broker.partitions.engine import Engine
 from ibrik_broker.partitions.messages import Append, Outcome, Record
 from ibrik_broker.partitions.partition import Partition
@@ -24,9 +25,11 @@ def held_bytes(payloads: list[bytes]) -> int:
 def find_partition(engine: Engine, target: Target) -> tuple[Topic, Partition]:
     """Where a run goes; without a named partition the topic's partitioner chooses once per run.
 
-    Raises Refusal `unknown-topic` or `unknown-partition`.
+    Raises Refusal `unknown-topic`, `unknown-partition` or `publisher-not-registered`.
     """
     topic = engine.topic(target.topic)
+    if topic.spec.publishers is Publishers.REGISTERED:
+        raise not_registered(topic)
     index = target.partition
     return topic, topic.partition(topic.choose_partition(None) if index is None else index)
 
@@ -54,6 +57,15 @@ def encode_refusal(refusal: Refusal) -> bytes:
     """`ERR`, with the offsets that a program needs before the sentence for a person."""
     facts = [str(refusal.facts[name]) for name in OFFSET_FACTS if name in refusal.facts]
     return encode_failure(refusal.code, " ".join([*facts, refusal.detail]))
+
+
+def not_registered(topic: Topic) -> Refusal:
+    return Refusal(
+        "publisher-not-registered",
+        f"The topic '{topic.name}' takes messages from registered publishers only, and TCP has no"
+        " tokens yet. Publish over HTTP, with the token that POST"
+        f" /v1/topics/{topic.name}/publishers answers.",
+    )
 
 
 def too_large(topic: Topic) -> Refusal:

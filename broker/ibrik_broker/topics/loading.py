@@ -5,7 +5,7 @@ was told that the topic exists); an interrupted removal is finished.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,6 +23,10 @@ from ibrik_log.volume import TopicFolder, Volume
 logger = structlog.get_logger("registry")
 
 
+Forget = Callable[[str], Awaitable[None]]
+"""Removes what belongs to the topic of this name, for good. Nothing to remove is fine."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A topic that is kept and not served, and the next step."""
@@ -34,12 +38,18 @@ class Finding:
 
 class Loader:
     def __init__(
-        self, engine: Engine, volume: Volume, store: TopicRows, clock_ms: Callable[[], int]
+        self,
+        engine: Engine,
+        volume: Volume,
+        store: TopicRows,
+        clock_ms: Callable[[], int],
+        on_delete: Sequence[Forget] = (),
     ) -> None:
         self._engine = engine
         self._volume = volume
         self._store = store
         self._clock_ms = clock_ms
+        self._on_delete = on_delete
         self._rows: dict[str, TopicRow] = {}
         self._findings: list[Finding] = []
 
@@ -84,6 +94,8 @@ class Loader:
 
     async def _remove(self, row: TopicRow) -> None:
         await asyncio.to_thread(self._volume.delete_topic, row.id)
+        for forget in self._on_delete:
+            await forget(row.name)
         await self._store.delete(row)
 
     async def _open(self, row: TopicRow, folder: TopicFolder | None) -> None:

@@ -25,7 +25,7 @@ from ibrik_broker.partitions.topic import Topic
 from ibrik_broker.topics.applying import apply_resources
 from ibrik_broker.topics.changes import Listeners
 from ibrik_broker.topics.desired import adopted_spec, check_adoption, stored_spec
-from ibrik_broker.topics.loading import Finding, Loader
+from ibrik_broker.topics.loading import Finding, Forget, Loader
 from ibrik_broker.topics.owner import Owner
 from ibrik_broker.topics.refusals import (
     is_empty,
@@ -59,6 +59,8 @@ class Registry:
         """What `load` found wrong and left as it is."""
         self.on_change = Listeners()
         """Who is told of each topic that appears, changes or goes."""
+        self.on_delete: list[Forget] = []
+        """What goes with a topic for good: done before its row goes, so that no crash skips it."""
         self._volume = volume
         self._store = rows
         self._clock_ms = clock_ms
@@ -68,7 +70,7 @@ class Registry:
     async def load(self) -> list[Finding]:
         """Finish what a crash interrupted, open every topic, report what does not fit together."""
         async with self._lock:
-            loader = Loader(self.engine, self._volume, self._store, self._clock_ms)
+            loader = Loader(self.engine, self._volume, self._store, self._clock_ms, self.on_delete)
             self._rows, self.findings = await loader.load()
         return self.findings
 
@@ -241,6 +243,8 @@ class Registry:
         self.engine.absent.pop(row.name, None)
         await self._on_volume(row.name, partial(self._volume.delete_topic, row.id))
         self.engine.free_deleted()
+        for forget in self.on_delete:
+            await forget(row.name)
         self.on_change.tell(row)
         await self._store.delete(row)
         del self._rows[row.name]

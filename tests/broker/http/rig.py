@@ -13,6 +13,8 @@ from aiohttp import ClientSession, TCPConnector, web
 
 from ibrik_api.errors import CODES
 from ibrik_api.resources.topic import TopicSpec
+from ibrik_broker.auth.gatekeeper import Gatekeeper
+from ibrik_broker.http.access import Access
 from ibrik_broker.http.admin import AdminPlane, build_admin_plane
 from ibrik_broker.http.data import DataPlane, build_data_plane
 from ibrik_broker.http.server import DoorRunner
@@ -150,6 +152,8 @@ async def running_doors(
     heartbeat_ms: int = 15_000,
     token_file: Path | None = None,
     creates: bool = True,
+    gatekeeper: Gatekeeper | None = None,
+    access: Access | None = None,
     **limits: Any,
 ) -> AsyncIterator[Rig]:
     """Both doors, with the topic `orders` unless it is not to be created."""
@@ -166,6 +170,10 @@ async def running_doors(
             parts.registry,
             settings,
             allocate_producer_id=parts.database.allocate_producer_id,
+            publishers=parts.publishers,
+            clients=parts.clients,
+            gatekeeper=gatekeeper,
+            access=access or Access(),
             create_topic=create if dev else None,
             heartbeat_ms=heartbeat_ms,
         )
