@@ -8,7 +8,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager, nullcontext
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, make_url
@@ -40,7 +40,10 @@ class Database:
         self._engine = engine
         self._file = file
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="metadata-writer")
-        self._turn = asyncio.Lock()
+        self._write_turn = asyncio.Lock()
+        # SQLite lets one write at a time, and whoever waits for it looks again after ever longer
+        # pauses: beside a busy writer that took up to a second. In a queue nobody is passed over.
+        self._turn = nullcontext() if file is None else self._write_turn
 
     @classmethod
     async def open(cls, url: str, cluster_id: str) -> Self:
@@ -64,13 +67,13 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:
-        """Commit at the end of the block, roll back on an exception.
+        """Commit at the end of the block, roll back on an exception. Not one inside another.
 
         IntegrityError passes (the repository knows what it means); trouble of the database itself
         becomes a Refusal `metadata-unavailable`.
         """
         with _translated_errors():
-            async with self._engine.begin() as connection:
+            async with self._turn, self._engine.begin() as connection:
                 yield connection
 
     async def write(self, work: Callable[[Connection], Result]) -> Result:
@@ -80,7 +83,7 @@ class Database:
         Errors as in `transaction`. A caller that is cancelled does not know whether it was done.
         """
         with _translated_errors():
-            async with self._turn:
+            async with self._write_turn:
                 if self._file is None:
                     async with self._engine.begin() as connection:
                         return await connection.run_sync(work)

@@ -5,7 +5,8 @@ the numbers mean is said in docs/formats/delivery.md; the ledger of delivery cal
 the history of attempts is in `attempts.py`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -23,7 +24,8 @@ GAPS = table_of(GapTable)
 
 KEPT_GAPS = 100
 """Gaps that are kept of a partition of a flow; a slow flow leaves one at each run of retention."""
-ROWS_AT_A_TIME = 1_000
+STREAMING = {"stream_results": True, "max_row_buffer": 10_000}
+"""Postgres gives all rows at once otherwise."""
 ERROR_CHARACTERS = 64
 DETAIL_CHARACTERS = 1_024
 
@@ -230,23 +232,21 @@ def _is_not_older(cursor: Any) -> Any:
 
 def _load(connection: Connection, flow_id: str | None = None) -> dict[str, FlowState]:
     """The states of all flows, or of one."""
-    states: dict[str, FlowState] = {}
+    states: defaultdict[str, FlowState] = defaultdict(FlowState)
 
-    def rows(table: Table, *order: Any) -> Iterator[tuple[str, Any]]:
-        query = select(table).order_by(*order).execution_options(yield_per=ROWS_AT_A_TIME)
+    def rows(table: Table, *order: Any) -> Iterable[Any]:
+        query = select(table).order_by(*order).execution_options(**STREAMING)
         if flow_id is not None:
             query = query.where(table.c.flow_id == flow_id)
-        for row in connection.execute(query):
-            yield row[0], row
+        return connection.execute(query)
 
-    for owner, row in rows(CURSORS, CURSORS.c.flow_id, CURSORS.c.partition):
-        states.setdefault(owner, FlowState()).cursors.append(CursorRow(*row))
-    due = RETRIES.c.next_ms.nulls_last(), RETRIES.c.partition, RETRIES.c.offset
-    for owner, row in rows(RETRIES, *due):
-        states.setdefault(owner, FlowState()).retries.append(RetryRow._make(row))
-    for owner, row in rows(GAPS, GAPS.c.at_ms, GAPS.c.partition, GAPS.c.from_offset):
-        states.setdefault(owner, FlowState()).gaps.append(GapRow(*row))
-    return states
+    for row in rows(CURSORS, CURSORS.c.flow_id, CURSORS.c.partition):
+        states[row[0]].cursors.append(CursorRow(*row))
+    for row in rows(RETRIES, RETRIES.c.next_ms.nulls_last(), RETRIES.c.partition, RETRIES.c.offset):
+        states[row[0]].retries.append(RetryRow._make(row))
+    for row in rows(GAPS, GAPS.c.at_ms, GAPS.c.partition, GAPS.c.from_offset):
+        states[row[0]].gaps.append(GapRow(*row))
+    return dict(states)
 
 
 def _values_of(table: Table) -> Callable[[Any], dict[str, Any]]:

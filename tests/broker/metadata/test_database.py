@@ -4,16 +4,19 @@ import asyncio
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from ibrik_api.errors import Refusal
 from ibrik_broker.metadata.database import Database
 from ibrik_broker.metadata.migrate import SCHEMA_VERSION
 from tests.broker.metadata.conftest import CLUSTER
 from tests.support.postgres import Postgres
+
+SEQUENCES = "SELECT name FROM sequences"
 
 
 async def execute(database: Database, statement: str) -> None:
@@ -200,3 +203,72 @@ async def test_an_id_that_was_given_out_survives_a_kill(tmp_path: Path) -> None:
     database = await Database.open(url, "c")
     assert await database.allocate_producer_id() > max(given)
     await database.close()
+
+
+async def test_nobody_is_passed_over_beside_a_busy_writer(url: str, database: Database) -> None:
+    is_done = False
+
+    async def keep_writing() -> int:
+        count = 0
+        while not is_done:
+            await database.write(
+                lambda connection: connection.execute(text("UPDATE meta SET min_reader = 1"))
+            )
+            count += 1
+        return count
+
+    async def allocate() -> list[int]:
+        nonlocal is_done
+        ids = [await database.allocate_producer_id() for _ in range(50)]
+        is_done = True
+        return ids
+
+    ids, writes = await asyncio.gather(allocate(), keep_writing())
+    assert ids == list(range(50))
+    if url.startswith("sqlite"):
+        assert writes <= 51, "they take turns, so that each waits for one other at most"
+
+
+async def test_reading_waits_for_no_writer(database: Database) -> None:
+    count = text("SELECT count(*) FROM sequences")
+    async with database.transaction() as connection:
+        await connection.execute(text("INSERT INTO sequences VALUES ('x', 1)"))
+        seen = await database.read(lambda reader: reader.execute(count).scalar_one())
+        assert seen == 0, "what is not committed yet is not seen"
+    assert await database.read(lambda reader: reader.execute(count).scalar_one()) == 1
+
+
+async def test_a_failed_write_leaves_nothing_and_the_next_one_goes_on(database: Database) -> None:
+    def fail(connection: Connection) -> None:
+        connection.execute(text("INSERT INTO sequences VALUES ('x', 1)"))
+        connection.execute(text("SELECT nonsense"))
+
+    with pytest.raises(Refusal) as refused:
+        await database.write(fail)
+    assert refused.value.code == "metadata-unavailable"
+    rows = await database.write(lambda connection: connection.execute(text(SEQUENCES)).all())
+    assert rows == []
+
+
+async def test_closing_waits_for_a_write_whose_caller_has_gone(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/metadata.db"
+    database = await Database.open(url, CLUSTER)
+    loop = asyncio.get_running_loop()
+    has_begun = asyncio.Event()
+    is_cancelled = threading.Event()
+
+    def work(connection: Connection) -> None:
+        loop.call_soon_threadsafe(has_begun.set)
+        assert is_cancelled.wait(10)
+        connection.execute(text("INSERT INTO sequences VALUES ('x', 1)"))
+
+    async with asyncio.TaskGroup() as tasks:
+        writing = tasks.create_task(database.write(work))
+        await has_begun.wait()
+        writing.cancel()
+    is_cancelled.set()
+    await database.close()
+    again = await Database.open(url, CLUSTER)
+    rows = await again.read(lambda connection: connection.execute(text(SEQUENCES)).all())
+    assert rows == [("x",)]
+    await again.close()

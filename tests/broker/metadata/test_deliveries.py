@@ -65,14 +65,14 @@ async def test_an_empty_group_is_no_trouble(store: DeliveryStore) -> None:
 
 async def test_the_newest_row_of_a_cursor_and_of_a_retry_counts(store: DeliveryStore) -> None:
     moved = replace(CURSOR, next_offset=CURSOR.next_offset + 1, settled=[], claimed=[])
-    again = replace(RETRY, attempts=3, next_ms=None)
+    again = RETRY._replace(attempts=3, next_ms=None)
     await store.commit(ALL)
     await store.commit(Changes(cursors=[CURSOR, moved], retries=[RETRY, again]))
     assert await store.load(FLOW) == FlowState([moved], [again], [GAP])
 
 
 async def test_a_settled_message_is_parked_no_more(store: DeliveryStore) -> None:
-    rows = [replace(RETRY, offset=offset) for offset in range(10)]
+    rows = [RETRY._replace(offset=offset) for offset in range(10)]
     await store.commit(Changes(cursors=[CURSOR], retries=rows))
     await store.commit(Changes(settled=[(FLOW, 0, offset) for offset in range(9)]))
     assert (await store.load(FLOW)).retries == rows[9:]
@@ -92,7 +92,7 @@ async def test_a_late_writer_with_an_older_state_changes_nothing(
     await store.commit(ALL)
     group = Changes(
         cursors=[late],
-        retries=[replace(RETRY, offset=8)],
+        retries=[RETRY._replace(offset=8)],
         settled=[(FLOW, 0, 7)],
         attempts=[replace(ATTEMPT, offset=8)],
         gaps=[replace(GAP, from_offset=21)],
@@ -109,7 +109,7 @@ async def test_a_late_writer_does_not_hold_back_the_others_of_its_group(
     late = replace(CURSOR, next_offset=0)
     other = replace(CURSOR, flow_id=OTHER, next_offset=5)
     second = replace(CURSOR, partition=1, next_offset=5)
-    parked = replace(RETRY, flow_id=OTHER)
+    parked = RETRY._replace(flow_id=OTHER)
     assert await store.commit(Changes([other, late, second], [parked])) == {(FLOW, 0)}
     assert await store.load_all() == {
         FLOW: FlowState([CURSOR, second], [RETRY], [GAP]),
@@ -125,9 +125,9 @@ async def test_a_newer_epoch_may_begin_below(store: DeliveryStore) -> None:
 
 
 async def test_a_seek_moves_backwards_and_parks_nothing(store: DeliveryStore) -> None:
-    other = replace(RETRY, flow_id=OTHER)
+    other = RETRY._replace(flow_id=OTHER)
     await store.commit(ALL)
-    await store.commit(Changes(retries=[other, replace(RETRY, offset=8)]))
+    await store.commit(Changes(retries=[other, RETRY._replace(offset=8)]))
     back = replace(CURSOR, next_offset=1, epoch=4, settled=[], claimed=[])
     await store.rewind(FLOW, [back, replace(back, partition=1)])
     assert await store.load(FLOW) == FlowState([back, replace(back, partition=1)], [], [GAP])
@@ -147,7 +147,7 @@ async def test_a_forgotten_flow_leaves_nothing(
 
 async def test_parked_messages_come_in_the_order_they_are_due(store: DeliveryStore) -> None:
     due = {4: 300, 1: None, 3: 100, 2: 200, 5: 100}
-    rows = [replace(RETRY, offset=offset, next_ms=next_ms) for offset, next_ms in due.items()]
+    rows = [RETRY._replace(offset=offset, next_ms=next_ms) for offset, next_ms in due.items()]
     await store.commit(Changes(retries=rows))
     assert [row.offset for row in (await store.load(FLOW)).retries] == [3, 5, 2, 4, 1]
 
