@@ -8,7 +8,6 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 
 from ibrik_api.errors import Refusal
@@ -80,7 +79,7 @@ class Dispatcher:
             random=random.random,
             share=self._share,
             latency=self._latency,
-            on_halt=self._halted,
+            on_halt=self._tell_halt,
         )
         self._one_attaches = asyncio.Lock()
         self._looking: asyncio.TimerHandle | None = None
@@ -124,7 +123,9 @@ class Dispatcher:
             pusher.sender = self._make_sender(wish)
             await old_sender.close()
         pusher.outlet.change(wish)
-        pusher.go_on()
+        for push in self._pushes.values():
+            if push.pusher is pusher:
+                push.on_ready()
 
     async def drop_channel(self, channel_id: str) -> None:
         """A destination goes; flows to it wait for another one."""
@@ -354,6 +355,9 @@ class Dispatcher:
             served.flow.look_for_gaps()
         self._looking = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
 
+    async def _tell_halt(self, kind: str, identity: str, reason: str) -> None:
+        await self.on_halt(kind, identity, reason)
+
     def _share(self) -> int:
         active = sum(pusher.is_active for pusher in self._pushers.values())
         return max(1, self._sends_max // max(1, active))
@@ -363,12 +367,6 @@ class Dispatcher:
         if histogram is None:
             histogram = self.latencies[topic] = Histogram()
         return histogram
-
-    async def _halted(self, kind: str, identity: str, reason: str) -> None:
-        if kind == "channel" and identity in self._pushers:
-            outlet = self._pushers[identity].outlet
-            outlet.change(replace(outlet.wish, halt=reason))
-        await self.on_halt(kind, identity, reason)
 
 
 def _plan(wish: SubscriptionWish) -> FlowPlan:

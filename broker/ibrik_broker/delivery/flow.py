@@ -66,6 +66,11 @@ class Flow:
         return self.plan.id
 
     @property
+    def is_open(self) -> bool:
+        """Whether messages are handed out at all."""
+        return self.topic is not None and self.halt is None
+
+    @property
     def in_hand_count(self) -> int:
         return sum(len(part.in_hand) for part in self.parts)
 
@@ -94,7 +99,7 @@ class Flow:
         are due come first, then those that wait in the log.
         """
         async with self._one_taker:
-            if self.topic is None or self.halt is not None:
+            if not self.is_open:
                 return []
             taken: list[Delivery] = []
             try:
@@ -276,8 +281,7 @@ class Flow:
 
     def unblock(self) -> None:
         """Blocked messages are due now."""
-        self.parked.unblock(self._ticks_ms())
-        for parked in self.parked:
+        for parked in self.parked.unblock(self._ticks_ms()):
             self._ledger.keep_retry(self.retry_row(parked))
         self.tell_ready()
 

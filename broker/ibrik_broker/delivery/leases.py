@@ -293,11 +293,11 @@ class Leases:
             self.on_ready()
 
     def _arrange(self) -> None:
-        deadline = self._deadlines[0][0] if self._deadlines else None
         due = self.flow.due_ticks()
-        known = [ticks for ticks in (deadline, due) if ticks is not None]
-        if known and self.flow.halt is None:
-            self._parts.alarms.arrange(self, max(min(known), self._ticks_ms() + 1))
+        if due is not None and due > self._ticks_ms() and self.flow.is_open:
+            self._parts.alarms.arrange(self, due)
+        if self._deadlines:
+            self._parts.alarms.arrange(self, self._deadlines[0][0])
 
     async def _expire(self) -> None:
         """Take back what was not settled in time; it may be leased again at once."""

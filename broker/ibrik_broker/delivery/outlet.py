@@ -4,7 +4,7 @@ Nothing here is per message, and nothing outlives the process but the halt, whic
 keeps. Time is passed in as ticks (monotonic milliseconds). Decides; the pusher acts.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ibrik_api.resources.channel import Circuit
 from ibrik_broker.delivery.answers import Answer
@@ -56,6 +56,13 @@ class Outlet:
         elif self._rate is None or limits.rate != known.rate:
             self._rate = Rate(limits.rate, limits.rate)
         self.wish = wish
+
+    def halt(self, reason: str) -> bool:
+        """Send nothing more until someone resumes the channel; whether that is news."""
+        if self.wish.halt is not None:
+            return False
+        self.wish = replace(self.wish, halt=reason)
+        return True
 
     @property
     def concurrency(self) -> int:

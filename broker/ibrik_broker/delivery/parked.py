@@ -67,12 +67,13 @@ class ParkedMessages:
             due.append(heappop(self._heap)[2])
         return due
 
-    def unblock(self, now_ticks: int) -> None:
-        """What is blocked becomes due now."""
-        for parked in self._by_place.values():
-            if parked.due_ticks is None:
-                parked.due_ticks = now_ticks
-                self._schedule(parked)
+    def unblock(self, now_ticks: int) -> list[Parked]:
+        """What is blocked becomes due now, with all its attempts."""
+        blocked = [parked for parked in self._by_place.values() if parked.due_ticks is None]
+        for parked in blocked:
+            parked.due_ticks, parked.attempts = now_ticks, 0
+            self._schedule(parked)
+        return blocked
 
     def _schedule(self, parked: Parked) -> None:
         if parked.due_ticks is not None:

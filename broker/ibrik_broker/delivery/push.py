@@ -83,11 +83,13 @@ class Push:
         self._parts.halt("subscription", self.wish.id, "gap")
 
     def rest(self) -> None:
-        """Nothing can be taken now: be called when the next parked message is due."""
-        now_ticks = self._parts.ticks_ms()
+        """Nothing could be taken: be called when the next parked message is due."""
         due = self.flow.due_ticks()
-        if due is not None and self.flow.halt is None:
-            self._parts.alarms.arrange(self, max(due, now_ticks + 1))
+        if due is not None and self.flow.is_open:
+            if due <= self._parts.ticks_ms():  # it became due in the meantime
+                self.on_ready()
+            else:
+                self._parts.alarms.arrange(self, due)
         self.settled()
 
     def settled(self) -> None:

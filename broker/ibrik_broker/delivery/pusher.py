@@ -260,7 +260,8 @@ class Pusher:
         attempt = self._attempt(flow, delivery, answer, now_ms, next_ms)
         if verdict is Verdict.GONE:
             flow.park(delivery, parts.ticks_ms(), attempt)
-            parts.halt("channel", self.outlet.id, "gone")
+            if self.outlet.halt("gone"):
+                parts.halt("channel", self.outlet.id, "gone")
         elif next_ms is not None:
             flow.park(delivery, parts.ticks_ms() + next_ms - now_ms, attempt)
         else:
