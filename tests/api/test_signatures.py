@@ -1,6 +1,7 @@
 """Signatures of Standard Webhooks, against the reference library and vectors of our own."""
 
 import base64
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -51,8 +52,7 @@ def test_the_reference_library_signs_text_the_same_way(body: str, message_id: st
 
 
 def test_the_reference_library_accepts_either_of_two_secrets() -> None:
-    now = datetime.now(UTC)  # noqa: TID251 - the library reads the clock itself
-    timestamp_s = int(now.timestamp())
+    timestamp_s = int(time.time())  # the library reads the clock itself
     headers = {
         "webhook-id": "m-1",
         "webhook-timestamp": str(timestamp_s),
