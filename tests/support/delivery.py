@@ -91,6 +91,7 @@ class DeliveryParts:
     dispatcher: Dispatcher
     clock: FakeClock
     sender: RecordingSender
+    database: Database
     halts: list[tuple[str, str, str]] = field(default_factory=list)
 
     async def topic(self, name: str, **spec: Any) -> None:
@@ -197,7 +198,7 @@ async def open_delivery(
                 clock_ms=clock,
                 ticks_ms=clock,
             )
-            parts = DeliveryParts(engine, registry, store, dispatcher, clock, sender)
+            parts = DeliveryParts(engine, registry, store, dispatcher, clock, sender, database)
 
             async def on_halt(*facts: str) -> None:
                 parts.halts.append(facts)  # type: ignore[arg-type]

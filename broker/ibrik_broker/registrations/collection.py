@@ -9,6 +9,7 @@ import heapq
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -115,9 +116,11 @@ class Collection(ABC, Generic[SpecT, WishT, ViewT]):
             and keep(entry)
         )
         chosen = heapq.nsmallest(limit, (key for key in keys if key > start))
-        entries = [self.entries.get((space, name)) for name, space in chosen]
-        # A row that another version wrote is told of at the start; it has no view.
-        return [self.view(e) for e in entries if e is not None and self.stored(e.row) is not None]
+        views = []
+        for name, space in chosen:
+            with suppress(Refusal):  # a row of another version has no view; the start tells of it
+                views.append(self.describe(name, space))
+        return views
 
     def observed(self, entry: Entry[WishT]) -> dict[str, Any]:
         """The status alone."""
