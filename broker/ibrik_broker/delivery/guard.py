@@ -8,17 +8,10 @@ import asyncio
 import errno
 import socket
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 from ibrik_broker.delivery.egress import Egress, sentence
-
-AddressInfo = tuple[int, int, int, str, Any]
-"""As getaddrinfo gives it: family, type, protocol, canonical name, address."""
-Resolve = Callable[[str, int], Awaitable[Sequence[AddressInfo]]]
-
+from ibrik_broker.delivery.resolver import AddressInfo, Resolver
 
 # A connector hands over addresses only. The name belongs to whoever is sending, and the tasks that
 # a connector starts inherit it.
@@ -39,20 +32,16 @@ class EgressDenied(PermissionError):
 class Guard:
     """The policy, applied at each connection. `policy` is replaced when the listeners are known."""
 
-    def __init__(self, policy: Egress, *, resolve: Resolve | None = None) -> None:
+    def __init__(self, policy: Egress, *, resolver: Resolver | None = None) -> None:
         self.policy = policy
+        self.resolver = resolver or Resolver()
         self.denials: Counter[str] = Counter()
         """How often each reason was given; read by the metrics."""
-        self._resolve = resolve or _resolve
 
-    @contextmanager
-    def destination(self, host: str, is_service: bool) -> Iterator[None]:
+    @staticmethod
+    def destination(host: str, is_service: bool) -> "_Bound":
         """Connections that are opened inside are for this host."""
-        token = _destination.set((host, is_service))
-        try:
-            yield
-        finally:
-            _destination.reset(token)
+        return _Bound((host, is_service))
 
     def open_socket(self, info: AddressInfo) -> socket.socket:
         """A socket for an address that may be connected to. Raises EgressDenied."""
@@ -63,7 +52,7 @@ class Guard:
     async def connect(self, host: str, port: int) -> socket.socket:
         """A connected socket to the first address that answers. Raises OSError."""
         last: OSError | None = None
-        for info in await self._resolve(host, port):
+        for info in await self.resolver.lookup(host, port):
             try:
                 return await self._connect_to(info)
             except OSError as error:
@@ -80,6 +69,9 @@ class Guard:
             raise
         return opened
 
+    async def close(self) -> None:
+        await self.resolver.close()
+
     def _check(self, address: str, port: int) -> None:
         host, is_service = _destination.get()
         reason = self.policy.refuse(
@@ -94,9 +86,19 @@ class Guard:
             raise EgressDenied(sentence(host or address, reason))
 
 
-async def _resolve(host: str, port: int) -> Sequence[AddressInfo]:
-    loop = asyncio.get_running_loop()
-    return await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+class _Bound:
+    """One host for the time of a `with`; a generator would cost twice as much, for each message."""
+
+    __slots__ = ("_destination", "_token")
+
+    def __init__(self, destination: tuple[str, bool]) -> None:
+        self._destination = destination
+
+    def __enter__(self) -> None:
+        self._token = _destination.set(self._destination)
+
+    def __exit__(self, *_: object) -> None:
+        _destination.reset(self._token)
 
 
 def _is_of_this_machine(address: str) -> bool:

@@ -13,7 +13,7 @@ from ibrik_broker.partitions.engine import Engine
 
 
 class Senders:
-    """Makes senders. Needs a running event loop; closed after the last sender."""
+    """Makes senders. Needs a running event loop; closed after the last sender, with the guard."""
 
     def __init__(
         self,
@@ -53,3 +53,4 @@ class Senders:
 
     async def close(self) -> None:
         await self._client.close()
+        await self._guard.close()

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import aiohttp
-from aiohttp import ClientRequest, ClientResponse, hdrs
-from aiohttp.abc import AbstractResolver
+from aiohttp import ClientHandlerType, ClientRequest, ClientResponse, hdrs
 from yarl import URL
 
 from ibrik_api.resources.destination import Destination
@@ -21,17 +20,20 @@ from ibrik_broker.delivery.answers import (
     Answer,
     answered,
     failed,
+    is_success,
     parse_retry_after,
 )
 from ibrik_broker.delivery.credentials import CredentialMissing, Credentials
-from ibrik_broker.delivery.guard import AddressInfo, Guard
+from ibrik_broker.delivery.guard import Guard
+from ibrik_broker.delivery.resolver import AddressInfo
 from ibrik_broker.delivery.senders.dressing import Dressing, Wardrobe
 from ibrik_broker.delivery.senders.failures import failure
-from ibrik_broker.delivery.senders.headers import push_headers
+from ibrik_broker.delivery.senders.headers import Headers, push_headers
 from ibrik_broker.delivery.senders.parcel import Parcel
 
 ANSWER_BYTES_MAX = 64 * 1024
 """So much of an answer is read; a longer one ends the connection."""
+LOCATION_BYTES_SHOWN = 200
 HEADER_LINE_BYTES_MAX = 8_190
 HEADERS_MAX = 64
 KEEPALIVE_S = 30.0
@@ -47,13 +49,13 @@ _AUTO_HEADERS = (hdrs.ACCEPT, hdrs.ACCEPT_ENCODING, hdrs.CONTENT_TYPE, hdrs.USER
 class HttpClient:
     """The connections of all HTTP destinations of one broker."""
 
-    def __init__(self, guard: Guard, *, resolver: AbstractResolver | None = None) -> None:
+    def __init__(self, guard: Guard) -> None:
         self.guard = guard
         self.in_flight = 0
         self._sockets: weakref.WeakSet[Any] = weakref.WeakSet()
         # Apart, since a service may be at an address that the same name over http may not.
-        self._http = self._session(resolver)
-        self._service = self._session(resolver)
+        self._http = self._session()
+        self._service = self._session()
 
     def session(self, *, is_service: bool) -> aiohttp.ClientSession:
         return self._service if is_service else self._http
@@ -63,12 +65,12 @@ class HttpClient:
         """Whether more connections than are worth it wait for their next request."""
         return len(self._sockets) - self.in_flight > IDLE_CONNECTIONS_MAX
 
-    def _session(self, resolver: AbstractResolver | None) -> aiohttp.ClientSession:
+    def _session(self) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(
             limit=0,  # how much is under way is decided by each channel's concurrency
             keepalive_timeout=KEEPALIVE_S,
             ttl_dns_cache=DNS_CACHE_S,
-            resolver=resolver,
+            resolver=self.guard.resolver,
             socket_factory=self._open_socket,
         )
         return aiohttp.ClientSession(
@@ -117,8 +119,6 @@ class HttpSender:
             "allow_redirects": False,
             "timeout": aiohttp.ClientTimeout(total=self._timeout_s, ceil_threshold=1e9),
         }
-        if self._method == hdrs.METH_PUT:
-            self._options["middlewares"] = (_once,)
 
     async def send(self, parcel: Parcel) -> Answer:
         loop = asyncio.get_running_loop()
@@ -126,40 +126,20 @@ class HttpSender:
         self._client.in_flight += 1
         try:
             dressing = await self._wardrobe.dressing()
-            status, retry_after, body, location = await self._exchange(parcel, dressing)
+            response, body = await self._exchange(parcel, dressing)
         except CredentialMissing as missing:
             error, detail = "credential-missing", str(missing)
         except Exception as raised:  # noqa: BLE001 - a message never ends a flow
             error, detail = failure(raised, self._host, self._timeout_s)
         else:
             duration_ms = round((loop.time() - started_s) * 1_000)
-            return self._answer(status, retry_after, body, location, duration_ms)
+            return self._answer(response, body, dressing.spoken, duration_ms)
         finally:
             self._client.in_flight -= 1
         return failed(error, detail, duration_ms=round((loop.time() - started_s) * 1_000))
 
-    def _answer(
-        self,
-        status: int,
-        retry_after: str | None,
-        body: bytes,
-        location: str | None,
-        duration_ms: int,
-    ) -> Answer:
-        if status in (401, 403):
-            self._wardrobe.distrust()
-        wait_ms = None
-        if retry_after is not None:
-            wait_ms = parse_retry_after(retry_after, self._clock_ms())
-        answer = answered(status, duration_ms=duration_ms, retry_after_ms=wait_ms, body=body)
-        if answer.error == "redirect" and location is not None:
-            return answer._replace(detail=f"{answer.detail}: it points to {location[:200]!r}")
-        return answer
-
-    async def _exchange(
-        self, parcel: Parcel, dressing: Dressing
-    ) -> tuple[int, str | None, bytes, str | None]:
-        """Status, Retry-After, the beginning of the body, and where a redirect points."""
+    async def _exchange(self, parcel: Parcel, dressing: Dressing) -> tuple[ClientResponse, bytes]:
+        """The answer, and its body as far as it is read."""
         headers = push_headers(dressing.headers, parcel, self._clock_ms(), dressing.signing_secrets)
         if self._client.is_crowded:
             headers[hdrs.CONNECTION] = "close"
@@ -171,20 +151,30 @@ class HttpSender:
                 self._method,
                 self._url,
                 data=_body(parcel.record.value),
-                headers=headers,
+                middlewares=(_Push(headers),),
                 **options,
             )
         try:
-            body = await _read(response)
+            return response, await _read(response)
         finally:
             response.close()  # of a whole answer the connection is back in the pool already
-        for secret in dressing.spoken if body else ():
-            body = body.replace(secret, b"[secret]")
-        location = response.headers.get(hdrs.LOCATION)
-        for secret in dressing.spoken if location else ():
-            location = location.replace(secret.decode(), "[secret]") if location else None
-        retry_after = response.headers.get(hdrs.RETRY_AFTER)
-        return response.status, retry_after, body[:MAX_BODY_BYTES], location
+
+    def _answer(
+        self, response: ClientResponse, body: bytes, spoken: tuple[bytes, ...], duration_ms: int
+    ) -> Answer:
+        status, headers = response.status, response.headers
+        body = _without(spoken, body)[:MAX_BODY_BYTES]
+        if is_success(status):
+            return Answer(status, None, "", None, duration_ms, body)
+        if status in (401, 403):
+            self._wardrobe.distrust()
+        wait_ms = parse_retry_after(headers.get(hdrs.RETRY_AFTER), self._clock_ms())
+        answer = answered(status, duration_ms=duration_ms, retry_after_ms=wait_ms, body=body)
+        if answer.error == "redirect" and hdrs.LOCATION in headers:
+            location = _without(spoken, headers[hdrs.LOCATION].encode(errors="replace"))
+            shown = location[:LOCATION_BYTES_SHOWN].decode(errors="replace")
+            return answer._replace(detail=f"{answer.detail}: it points to {shown!r}")
+        return answer
 
     async def close(self) -> None:
         """Connections belong to the client, which other senders share."""
@@ -205,6 +195,13 @@ def _body(value: bytes | None) -> bytes | io.BytesIO | None:
     return value if len(value) <= INLINE_BODY_BYTES_MAX else io.BytesIO(value)
 
 
+def _without(spoken: tuple[bytes, ...], said: bytes) -> bytes:
+    """What an endpoint said without the secrets that it was sent: some repeat their requests."""
+    for secret in spoken:
+        said = said.replace(secret, b"[secret]")
+    return said
+
+
 async def _read(response: ClientResponse) -> bytes:
     """The body as far as it is read; the time limit of the request runs on meanwhile."""
     content = response.content
@@ -222,12 +219,21 @@ class ConnectionLost(aiohttp.ClientConnectionError):
     """The connection ended before the answer."""
 
 
-async def _once(request: ClientRequest, handler: Any) -> ClientResponse:
-    """Keep the client from sending a PUT again by itself: attempts are counted by the flow."""
-    try:
-        response: ClientResponse = await handler(request)
-    except aiohttp.ClientConnectorError:
-        raise
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise ConnectionLost from error
-    return response
+class _Push:
+    """Puts the headers on a request, and lets it be sent once."""
+
+    __slots__ = ("_headers",)
+
+    def __init__(self, headers: Headers) -> None:
+        self._headers = headers
+
+    async def __call__(self, request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
+        # Headers that are given with the request are copied twice, one by one: a tenth of its cost.
+        request.headers.extend(self._headers)
+        try:
+            return await handler(request)
+        except aiohttp.ClientConnectorError:
+            raise
+        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+            # Of these the client would send a PUT again; attempts are counted by the flow.
+            raise ConnectionLost from error

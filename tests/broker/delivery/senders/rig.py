@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from aiohttp.abc import AbstractResolver, ResolveResult
-
 from ibrik_api.resources.destination import Destination
 from ibrik_broker.delivery.credentials import Credentials
 from ibrik_broker.delivery.egress import Egress
 from ibrik_broker.delivery.guard import Guard
+from ibrik_broker.delivery.resolver import AddressInfo, Resolver
 from ibrik_broker.delivery.senders.http import HttpClient, HttpSender
 from ibrik_broker.delivery.senders.parcel import Parcel
 from ibrik_broker.delivery.senders.tcp import TcpSender
@@ -89,34 +88,22 @@ async def forever(_reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) 
     await asyncio.Event().wait()
 
 
-class Names(AbstractResolver):
+class Names(Resolver):
     """A DNS that a test writes: each lookup of a name takes the next of its answers."""
 
     def __init__(self, **names: Sequence[str]) -> None:
+        super().__init__()
         self._names = {name: list(addresses) for name, addresses in names.items()}
 
-    def next(self, host: str) -> str:
+    async def lookup(
+        self, host: str, port: int, family: int = socket.AF_UNSPEC
+    ) -> Sequence[AddressInfo]:
         known = self._names.get(host)
         if not known:
             raise socket.gaierror(socket.EAI_NONAME, "no such name")
-        return known.pop(0) if len(known) > 1 else known[0]
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        address = self.next(host)
+        address = known.pop(0) if len(known) > 1 else known[0]
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        return [
-            ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=0)
-        ]
-
-    async def info(self, host: str, port: int) -> Sequence[Any]:
-        address = self.next(host)
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        return [(family, socket.SOCK_STREAM, 6, "", (address, port))]
-
-    async def close(self) -> None:
-        """Nothing is open."""
+        return [(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port))]
 
 
 @asynccontextmanager
@@ -135,7 +122,7 @@ async def http_sender(
     if "service" not in fields:
         fields["http"] = {"url": url, **fields.pop("http", {})}
     destination = Destination.model_validate(fields)
-    client = HttpClient(Guard(policy), resolver=names)
+    client = HttpClient(Guard(policy, resolver=names))
     sender = HttpSender(
         destination,
         client=client,
@@ -148,6 +135,7 @@ async def http_sender(
     finally:
         await sender.close()
         await client.close()
+        await client.guard.close()
 
 
 @asynccontextmanager
@@ -168,7 +156,7 @@ async def tcp_sender(
     }
     sender = TcpSender(
         Destination.model_validate(destination),
-        guard=Guard(policy, resolve=None if names is None else names.info),
+        guard=Guard(policy, resolver=names),
         credentials=Credentials(folder, {}),
         namespace="shop",
         clock_ms=lambda: NOW_MS,

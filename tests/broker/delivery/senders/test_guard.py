@@ -61,7 +61,7 @@ async def test_a_rule_for_a_name_opens_that_name_only() -> None:
     policy = Egress(allow_loopback=True, allow=(parse_rule("erp.internal"),))
     names = Names(**{"erp.internal": ["10.255.255.1"], "other.internal": ["10.255.255.1"]})
     guard = Guard(policy)
-    info = await names.info("erp.internal", 80)
+    info = await names.lookup("erp.internal", 80)
     with guard.destination("erp.internal", is_service=False):
         guard.open_socket(info[0]).close()
     with guard.destination("other.internal", is_service=False), pytest.raises(PermissionError):
