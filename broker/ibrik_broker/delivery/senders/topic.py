@@ -12,7 +12,7 @@ from ibrik_api.names import message_id
 from ibrik_broker.delivery.answers import Answer, failed
 from ibrik_broker.delivery.senders.failures import failure
 from ibrik_broker.delivery.senders.parcel import Parcel
-from ibrik_broker.partitions.deduplication import CE_SOURCE_HEADER, ID_HEADER
+from ibrik_broker.partitions.deduplication import ID_HEADER, source_in
 from ibrik_broker.partitions.engine import Engine
 from ibrik_broker.partitions.messages import Message, Record
 
@@ -54,7 +54,7 @@ def _copy(parcel: Parcel) -> Message:
     copy_id = _copy_id(parcel).encode()
     headers = [(name, value) for name, value in record.headers if name != ID_HEADER]
     headers.append((ID_HEADER, copy_id))
-    source = dict(headers).get(CE_SOURCE_HEADER)  # as it is read back after a restart
+    source = source_in(dict(headers))  # as it is read back after a restart
     return Message(Record(record.key, record.value, headers), None, copy_id, source)
 
 
