@@ -135,9 +135,6 @@ class Channels(Collection[ChannelSpec, ChannelWish, Channel]):
     def check(self, row: ResourceRow, spec: ChannelSpec, old: ChannelSpec | None) -> None:
         refuse_if(check_destination(spec))
 
-    def on_wish(self, entry: Entry[ChannelWish], spec: ChannelSpec) -> None:
-        """Nobody is looked up by a channel's spec."""
-
     async def serve(self, entry: Entry[ChannelWish], *, again: bool = False) -> None:
         row = entry.row
         spec = self.parse(row.spec)

@@ -73,10 +73,6 @@ class Collection(ABC, Generic[SpecT, WishT, ViewT]):
     async def load(self) -> None:
         """Read every row and carry it out; what cannot be is tried again later."""
         await self.entries.load()
-        for entry in self.entries:
-            spec = self.stored(entry.row)
-            if spec is not None and entry.row.state is ResourceState.READY:
-                self.on_wish(entry, spec)
         for entry in list(self.entries):
             await self.try_again(entry)
 
@@ -216,7 +212,6 @@ class Collection(ABC, Generic[SpecT, WishT, ViewT]):
         row = self._new_row(spec, owner)
         self.check(row, spec, None)
         entry = await self.entries.insert(row)
-        self.on_wish(entry, spec)
         try:
             await self.carry_out(entry)
         except Refusal as refusal:
@@ -229,14 +224,12 @@ class Collection(ABC, Generic[SpecT, WishT, ViewT]):
         changes = _changes(entry.row, spec, owner)
         self.check(replace(entry.row, **changes), spec, self.stored(entry.row))
         await self.entries.change(entry, **changes)
-        self.on_wish(entry, spec)
         await self.carry_out(entry)
 
     async def readopt(self, entry: Entry[WishT], spec: SpecT, owner: Owner) -> None:
         changes = _changes(entry.row, spec, owner) | {"state": ResourceState.READY, "halt": None}
         self.check(replace(entry.row, **changes), spec, self.stored(entry.row))
         await self.entries.change(entry, **changes)
-        self.on_wish(entry, spec)
         await self.carry_out(entry)
 
     async def record(self, entry: Entry[WishT], owner: Owner) -> None:
@@ -294,10 +287,6 @@ class Collection(ABC, Generic[SpecT, WishT, ViewT]):
     @abstractmethod
     def check(self, row: ResourceRow, spec: SpecT, old: SpecT | None) -> None:
         """Raises the Refusal of a wish that cannot be; nothing was written yet."""
-
-    @abstractmethod
-    def on_wish(self, entry: Entry[WishT], spec: SpecT) -> None:
-        """The row holds another spec now."""
 
     @abstractmethod
     async def serve(self, entry: Entry[WishT], *, again: bool = False) -> None:

@@ -25,10 +25,12 @@ from ibrik_api.resources.subscription import (
 )
 from ibrik_api.resources.topic_rules import refuse_if
 from ibrik_broker.metadata.resources import ResourceState
+from ibrik_broker.metadata.rows import Origin
 from ibrik_broker.registrations.channels import Channels
 from ibrik_broker.registrations.subscriptions import Subscriptions
 from ibrik_broker.registrations.turns import Turns
 
+SUBSCRIPTION_PREFIX, CHANNEL_PREFIX = "sub-", "ch-"
 DIGEST_CHARACTERS = 20
 
 
@@ -81,12 +83,14 @@ class Endpoints:
     async def unsubscribe(self, name: str) -> None:
         """De-register by the name that registering answered; raises `unknown-subscription`."""
         async with self._turns:
-            entry = self._subscriptions.find(name)
+            try:
+                entry = self._subscriptions.find(name)
+            except Refusal:
+                await self._drop_own_channel(name)  # what an earlier attempt may have left
+                raise
             self._subscriptions.refuse_managed(entry)
-            spec = self._subscriptions.stored(entry.row)
             await self._subscriptions.remove(entry, is_kept=False)
-            if spec is not None and spec.channel_ref is not None:
-                await self._drop_own_channel(name, spec.channel_ref.name)
+            await self._drop_own_channel(name)
 
     async def unsubscribe_endpoint(
         self, topic: str, url: str, method: Method = Method.POST
@@ -111,22 +115,28 @@ class Endpoints:
             entry, is_new = await self._subscriptions.put_now(names.subscription, subscription)
         except Refusal:
             if old is None:
-                await self._drop_own_channel(names.subscription, names.channel)
+                await self._drop_own_channel(names.subscription)
             raise
         return Registered(self._subscriptions.view(entry), names.channel, is_new)
 
-    async def _drop_own_channel(self, subscription: str, channel: str) -> None:
-        """Only the channel that registering made, and only while nobody else names it."""
-        is_own = channel == subscription.replace("sub-", "ch-", 1)
+    async def _drop_own_channel(self, subscription: str) -> None:
+        """The channel that registering made, while nobody else names it."""
+        if not subscription.startswith(SUBSCRIPTION_PREFIX):
+            return
+        channel = CHANNEL_PREFIX + subscription.removeprefix(SUBSCRIPTION_PREFIX)
         entry = self._channels.entries.get((self._channels.namespace, channel))
-        if is_own and entry is not None and not self._channels.is_used(entry):
+        if (
+            entry is not None
+            and entry.row.origin is Origin.API
+            and not self._channels.is_used(entry)
+        ):
             await self._channels.drop(entry)
 
 
 def names_of(topic: str, url: str, method: Method) -> Names:
     identity = "\n".join((topic, normalised(url), method))
     digest = hashlib.sha256(identity.encode()).hexdigest()[:DIGEST_CHARACTERS]
-    return Names(f"sub-{digest}", f"ch-{digest}")
+    return Names(SUBSCRIPTION_PREFIX + digest, CHANNEL_PREFIX + digest)
 
 
 def normalised(url: str) -> str:

@@ -71,24 +71,27 @@ class Entries(Generic[WishT]):
         try:
             entry: Entry[WishT] = Entry(await self._rows.insert(row))
         except NameTaken as error:
-            raise Refusal(
-                f"{self._word}-exists",
-                f"The database holds another {self._word} '{row.name}' that is not served yet. "
-                "Restart the broker: it reads all of them.",
-            ) from error
+            entry = await self._read_in(row)
+            if entry.row.spec != row.spec or entry.row.origin is not row.origin:
+                raise Refusal(
+                    f"{self._word}-exists",
+                    f"An earlier request made the {self._word} '{row.name}', with other settings. "
+                    f"GET /v1/{self._word}s/{row.name} shows them.",
+                ) from error
+            return entry
         self._add(entry)
         return entry
 
     async def change(self, entry: Entry[WishT], **changes: Any) -> None:
         try:
-            entry.row = await self._update(entry.row, changes)
+            entry.row = _compact(await self._update(entry.row, changes))
         except StaleRevision as error:
             fresh = await self._rows.get(entry.id)
             if fresh is not None:
                 entry.row = _compact(fresh)
-            raise precondition(
-                self._word, entry.row.name, "it was changed at the same time"
-            ) from error
+                entry.is_unfinished = True
+            why = "it was changed at the same time"
+            raise precondition(self._word, entry.row.name, why) from error
 
     async def set_halt(self, entry: Entry[WishT], halt: str | None) -> None:
         """Also beside another change: the wish stays as it is."""
@@ -118,6 +121,14 @@ class Entries(Generic[WishT]):
                 raise
             # The dispatcher halted it meanwhile, which does not touch the wish.
             return await self._rows.update(fresh, now_ms=self._clock_ms(), **changes)
+
+    async def _read_in(self, row: ResourceRow) -> Entry[WishT]:
+        """What the database holds of this name: an answer of it was lost, so nobody knows yet."""
+        rows = await self._rows.all()
+        found = next(r for r in rows if (r.namespace, r.name) == (row.namespace, row.name))
+        entry: Entry[WishT] = Entry(found, is_unfinished=True)
+        self._add(entry)
+        return entry
 
     def _add(self, entry: Entry[WishT]) -> None:
         entry.row = _compact(entry.row)

@@ -151,9 +151,6 @@ class Subscriptions(Collection[SubscriptionSpec, Told, Subscription]):
             self._refuse_lost_references(spec, old, resolution)
         self._refuse_second_push(row, resolution)
 
-    def on_wish(self, entry: Entry[Told], spec: SubscriptionSpec) -> None:
-        self._uses.put(entry.row, spec)
-
     def check_resume(self, entry: Entry[Told]) -> None:
         spec = self.stored(entry.row)
         if spec is not None and spec.paused:
@@ -168,6 +165,7 @@ class Subscriptions(Collection[SubscriptionSpec, Told, Subscription]):
         if entry.row.state is ResourceState.DETACHED:
             return
         spec = self.parse(entry.row.spec)
+        self._uses.put(entry.row, spec)
         told = entry.wish
         known = None if told is None else told.subscription.filter
         resolution = resolve(entry.row, spec, _filter_of(spec, known), self._around)

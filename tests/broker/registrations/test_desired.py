@@ -236,3 +236,16 @@ async def test_what_was_applied_is_there_after_a_restart(tmp_path: Path) -> None
         assert rig.calls() == [("put_channel", "hooks"), ("open", "billing")]
         again = await rig.apply(*documents)
         assert [o.result for o in again] == [ApplyResult.UNCHANGED] * 3
+
+
+async def test_a_second_push_on_a_queue_topic_is_refused_by_name(rig: Rig) -> None:
+    push = {"topicRef": {"name": "jobs"}, "mode": "push", "push": {"http": HOOK}}
+    outcomes = await rig.apply(
+        resource("Topic", "jobs", dispatch="queue"),
+        resource("Subscription", "one", **push),
+        resource("Subscription", "two", **push),
+    )
+    assert [shown(o) for o in outcomes[1:]] == [
+        ("one", ApplyResult.APPLIED, None),
+        ("two", ApplyResult.REFUSED, "shared-needs-pull"),
+    ]

@@ -1,6 +1,7 @@
 """A database that fails in the middle of a change: refused, and mended by a retry or by itself."""
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy import text
 from ibrik_api.errors import Refusal
 from ibrik_broker.metadata.deliveries import FlowState
 from ibrik_broker.metadata.resources import ResourceKind, ResourceRows
+from ibrik_broker.registrations.collection import stored_document
 from tests.broker.registrations.rig import (
     Rig,
     channel,
@@ -146,13 +148,41 @@ async def test_a_halt_beside_a_change_is_no_conflict(rig: Rig) -> None:
     assert rig.dispatcher.channel("hooks").halt == "gone"
 
 
-async def test_a_name_that_only_the_database_knows_is_refused(tmp_path: Path) -> None:
+async def test_what_was_made_though_its_answer_was_lost_is_found_by_the_retry(
+    tmp_path: Path,
+) -> None:
     async with open_catalogue(tmp_path) as rig:
         await rig.catalogue.channels.put("hooks", channel())
+        await rig.catalogue.channels.put("other", channel())
+    # Not loaded: the database knows of two channels that the broker never heard of.
     async with open_catalogue(tmp_path, load=False) as rig:
-        with pytest.raises(Refusal, match="Restart the broker") as caught:
-            await rig.catalogue.channels.put("hooks", channel())
+        await rig.catalogue.channels.put("hooks", channel())
+        assert rig.calls() == [("put_channel", "hooks")]
+        with pytest.raises(Refusal, match="GET /v1/channels/other") as caught:
+            await rig.catalogue.channels.put("other", channel(timeout="9s"))
         assert caught.value.code == "channel-exists"
+        await rig.settle()
+        assert rig.calls() == [("put_channel", "other")]
+        await rig.catalogue.channels.put("other", channel(timeout="9s"))
+
+
+async def test_what_was_changed_though_its_answer_was_lost_is_carried_out(rig: Rig) -> None:
+    rows = ResourceRows(rig.parts.database, ResourceKind.CHANNEL)
+    (row,) = await rows.all()
+    wish = channel(timeout="7s")
+    await rows.update(row, now_ms=NOW_MS, spec=stored_document(wish))
+    with pytest.raises(Refusal):
+        await rig.catalogue.channels.put("hooks", wish)
+    await rig.catalogue.channels.put("hooks", wish)
+    assert rig.dispatcher.channel("hooks").destination == wish
+
+
+async def test_what_was_deleted_though_its_answer_was_lost_can_be_deleted(rig: Rig) -> None:
+    rows = ResourceRows(rig.parts.database, ResourceKind.CHANNEL)
+    (row,) = await rows.all()
+    await rows.delete(row)
+    await rig.catalogue.channels.delete("hooks")
+    assert rig.dispatcher.channels == {}
 
 
 async def test_a_row_of_another_version_is_kept_told_and_replaceable(tmp_path: Path) -> None:
@@ -183,3 +213,25 @@ async def test_the_states_that_were_read_at_the_start_are_handed_over(tmp_path: 
         assert rig.dispatcher.states["two"] == FlowState()
         await rig.catalogue.subscriptions.put("three", subscription("orders"))
         assert rig.dispatcher.states["three"] is None
+
+
+@pytest.mark.parametrize("table", ["channels", "subscriptions"])
+async def test_an_endpoint_that_half_registered_or_half_left_is_mended_by_a_retry(
+    rig: Rig, table: str
+) -> None:
+    endpoints, url = rig.catalogue.endpoints, "http://127.0.0.1:1/"
+    break_it = "BEGIN SELECT no_function(); END"
+    await rig.execute(f"CREATE TRIGGER no_insert BEFORE INSERT ON {table} {break_it}")
+    await unavailable(endpoints.subscribe("orders", url))
+    assert [wish.name for wish in rig.dispatcher.channels.values()] == ["hooks"]
+    await rig.execute("DROP TRIGGER no_insert")
+    made = await endpoints.subscribe("orders", url)
+    assert made.created
+    await rig.execute(f"CREATE TRIGGER no_delete BEFORE DELETE ON {table} {break_it}")
+    name = made.subscription.metadata.name
+    await unavailable(endpoints.unsubscribe(name))
+    await rig.execute("DROP TRIGGER no_delete")
+    with suppress(Refusal):
+        await endpoints.unsubscribe(name)
+    assert rig.dispatcher.subscriptions == {}
+    assert [wish.name for wish in rig.dispatcher.channels.values()] == ["hooks"]
