@@ -10,38 +10,28 @@ import gc
 import os
 import signal
 import sys
-import time
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Self
 
 from aiohttp import web
 
 from ibrik_api import __version__
-from ibrik_api.errors import Refusal
-from ibrik_broker.auth.clients import Clients
 from ibrik_broker.auth.gatekeeper import gatekeeper_of
-from ibrik_broker.auth.publishers import Publishers
+from ibrik_broker.core import Core, Delivery, StartRefused
 from ibrik_broker.http.access import access_of
 from ibrik_broker.http.admin import build_admin_plane
+from ibrik_broker.http.catalogue import Delivery as Registered
+from ibrik_broker.http.consuming import ConsumerPlane, Subscriptions
 from ibrik_broker.http.data import build_data_plane
 from ibrik_broker.http.server import DoorRunner
-from ibrik_broker.metadata.clients import ClientRows
-from ibrik_broker.metadata.database import Database
-from ibrik_broker.metadata.publishers import PublisherRows
-from ibrik_broker.metadata.topics import TopicRows
-from ibrik_broker.partitions.engine import Engine, EngineConfig
-from ibrik_broker.partitions.flush import FlushMode
+from ibrik_broker.metadata.attempts import AttemptHistory
 from ibrik_broker.partitions.readings import engine_readings
 from ibrik_broker.settings import Listener, Settings
 from ibrik_broker.tcp.door import TcpDoor
+from ibrik_broker.telemetry.collector import BrokerCollector
 from ibrik_broker.telemetry.logs import configure_logging, get_logger
-from ibrik_broker.telemetry.metrics import BUILD, READY, BrokerCollector, Reading
-from ibrik_broker.topics.registry import Registry
-from ibrik_log.errors import LogError, StorageFailed, VolumeInUse
-from ibrik_log.files import RealDisk
-from ibrik_log.volume import Volume
+from ibrik_broker.telemetry.metrics import BUILD, READY, Reading
+from ibrik_log.errors import StorageFailed
 
 EXIT_DONE = 0
 EXIT_FAILED = 1
@@ -56,10 +46,6 @@ LAST_RESORT_SECONDS = 10.0
 """After a failure of the disk: a thread that hangs in a system call is not waited for longer."""
 
 log = get_logger("ibrik")
-
-
-class StartRefused(Exception):
-    """The broker cannot start; the text is the sentence for the person who started it."""
 
 
 def run(settings: Settings) -> int:
@@ -83,19 +69,31 @@ async def serve(settings: Settings) -> int:
     refusal: StartRefused | None = None
     try:
         async with asyncio.TaskGroup() as tasks:
-            doors = Doors(settings, core, tasks)
             try:
-                banner = await doors.open()
-                await _serve_until(ending, doors, banner)
+                await _serve_doors(settings, core, tasks, ending)
             except StartRefused as refused:  # raised after the group: it would wrap it
                 refusal = refused
-            await doors.close(_drain_seconds(settings, ending))
     finally:
         await core.close()
     if refusal is not None:
         raise refusal
     log.info("broker stopped", exit_code=ending.exit_code)
     return ending.exit_code
+
+
+async def _serve_doors(
+    settings: Settings, core: Core, tasks: asyncio.TaskGroup, ending: "Ending"
+) -> None:
+    """Deliver and answer until the end; closed again in any case."""
+    delivery = await Delivery.open(settings, core, tasks)
+    try:
+        doors = Doors(settings, core, delivery, tasks)
+        try:
+            await _serve_until(ending, doors, await doors.open())
+        finally:
+            await doors.close(_drain_seconds(settings, ending))
+    finally:
+        await delivery.close(_drain_seconds(settings, ending))
 
 
 async def _serve_until(ending: "Ending", doors: "Doors", banner: str) -> None:
@@ -145,75 +143,15 @@ class Ending:
             self._reason.set_result("storage failed")
 
 
-@dataclass
-class Core:
-    """What stands below the doors: the volume, the database, the engine, the topics."""
-
-    volume: Volume
-    database: Database
-    engine: Engine
-    registry: Registry
-    publishers: Publishers
-    clients: Clients
-
-    @classmethod
-    async def open(
-        cls, settings: Settings, on_storage_failed: Callable[[StorageFailed], None]
-    ) -> Self:
-        disk = RealDisk()
-        try:
-            volume = Volume.open(disk, settings.data)
-        except (LogError, OSError) as error:
-            raise StartRefused(_storage_sentence(settings, error)) from error
-        try:
-            database = await Database.open(settings.metadata_url, volume.cluster_id)
-        except Refusal as refusal:
-            volume.close()
-            raise StartRefused(refusal.detail) from refusal
-        engine = Engine(
-            disk,
-            volume,
-            EngineConfig(
-                flush=FlushMode(settings.log.flush),
-                min_free_bytes=settings.log.min_free_bytes,
-                segment_bytes_max=settings.log.segment_bytes,
-                tail_cache_bytes=settings.cache.tail_bytes,
-            ),
-            clock_ms=clock_ms,
-            on_failure=on_storage_failed,
-        )
-        engine.start()
-        registry = Registry(
-            engine, volume, TopicRows(database), clock_ms=clock_ms, namespace=settings.namespace
-        )
-        publishers = Publishers(PublisherRows(database), clock_ms=clock_ms)
-        clients = Clients(ClientRows(database), clock_ms=clock_ms)
-        registry.on_delete.append(publishers.forget_topic)
-        core = cls(volume, database, engine, registry, publishers, clients)
-        try:
-            await publishers.load()
-            await clients.load()
-            await registry.load()
-        except (Refusal, LogError, OSError) as error:
-            await core.close()
-            raise StartRefused(_storage_sentence(settings, error)) from error
-        return core
-
-    async def close(self) -> None:
-        """Answer and flush what was accepted, leave clean marks, let go of the folder."""
-        await self.engine.close()
-        await self.database.close()
-        self.volume.close()
-
-
 class Doors:
     """HTTP, TCP and administration; the only way in."""
 
-    def __init__(self, settings: Settings, core: Core, tasks: asyncio.TaskGroup) -> None:
+    def __init__(
+        self, settings: Settings, core: Core, delivery: Delivery, tasks: asyncio.TaskGroup
+    ) -> None:
         self.is_ready = False
         self._settings = settings
-        self._core = core
-        self._tasks = tasks
+        self._delivery = delivery
         self._collector = BrokerCollector([partial(engine_readings, core.engine), self._readings])
         limits, drain_seconds = settings.limits, settings.shutdown.drain_ms / 1_000
         create_topic = core.registry.ensure_topic if settings.dev else None
@@ -226,17 +164,26 @@ class Doors:
             clients=core.clients,
             gatekeeper=gatekeeper_of(settings.auth),
             access=access_of(settings),
+            delivery=Registered(
+                delivery.catalogue, delivery.dispatcher, AttemptHistory(core.database)
+            ),
+            make_consumers=partial(
+                ConsumerPlane,
+                Subscriptions(delivery.dispatcher, delivery.subscription_id, delivery.tokens),
+            ),
             create_topic=create_topic,
         )
         admin = build_admin_plane(
             core.engine,
             core.registry,
             limits,
+            apply=delivery.catalogue.desired.apply,
             is_ready=lambda: self.is_ready,
             collector=self._collector,
             token_file=settings.admin.token_file,
         )
         self._collector.add(data.readings)
+        self._collector.add(delivery.readings)
         self._collector.add(admin.counters.readings)
         self._http = DoorRunner(data.app, limits, shutdown_timeout_s=drain_seconds)
         self._admin = DoorRunner(admin.app, limits, shutdown_timeout_s=LAST_ANSWERS_SECONDS)
@@ -246,14 +193,16 @@ class Doors:
     async def open(self) -> str:
         """Listen on all doors; returns the line that says where."""
         settings = self._settings
-        http = await _open(settings.http, partial(_listen, self._http, settings.http))
-        tcp = "off"
+        bound = [await _open(settings.http, partial(_listen, self._http, settings.http))]
+        http, tcp = _shown(bound[0]), "off"
         if settings.tcp.enabled:
-            tcp = await _open(settings.tcp, partial(self._tcp.open, settings.tcp))
-        admin = await _open(settings.admin, partial(_listen, self._admin, settings.admin))
+            bound.append(await _open(settings.tcp, partial(self._tcp.open, settings.tcp)))
+            tcp = _shown(bound[-1])
+        bound.append(await _open(settings.admin, partial(_listen, self._admin, settings.admin)))
+        self._delivery.listens_on(bound)
         return (
-            f"ibrik {__version__}  data {settings.data}  http {http}  tcp {tcp}  admin {admin}  "
-            f"docs http://{_reachable(http)}/docs"
+            f"ibrik {__version__}  data {settings.data}  http {http}  tcp {tcp}  "
+            f"admin {_shown(bound[-1])}  docs http://{_reachable(http)}/docs"
         )
 
     async def close(self, seconds: float) -> None:
@@ -271,10 +220,12 @@ class Doors:
         yield Reading(BUILD, (__version__,), 1)
 
 
-async def _open(listener: Listener, listen: Callable[[], Awaitable[tuple[str, int]]]) -> str:
-    """The address as text. Raises StartRefused when it cannot be bound."""
+async def _open(
+    listener: Listener, listen: Callable[[], Awaitable[tuple[str, int]]]
+) -> tuple[str, int]:
+    """The address that it is. Raises StartRefused when it cannot be bound."""
     try:
-        host, port = await listen()
+        return await listen()
     except OSError as error:
         where = f"{listener.host}:{listener.port}"
         hint = (
@@ -284,6 +235,10 @@ async def _open(listener: Listener, listen: Callable[[], Awaitable[tuple[str, in
         )
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise StartRefused(f"cannot listen on {where} ({reason}). {hint}") from error
+
+
+def _shown(address: tuple[str, int]) -> str:
+    host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -297,28 +252,6 @@ async def _listen(runner: web.AppRunner, listener: Listener) -> tuple[str, int]:
     await web.TCPSite(runner, listener.host, listener.port).start()
     host, port, *_ = runner.addresses[0]
     return host, port
-
-
-def _storage_sentence(settings: Settings, error: Exception) -> str:
-    match error:
-        case VolumeInUse(pid=int(pid)):
-            return (
-                f"{settings.data} is in use by process {pid}. "
-                "Choose another folder with --data, or stop that broker."
-            )
-        case OSError(strerror=str(reason), filename=filename):
-            return (
-                f"cannot use the data folder {settings.data} ({reason}: {filename}). "
-                "Choose another folder with --data, or give this user the right to write there."
-            )
-        case Refusal():
-            return error.detail
-    return str(error)
-
-
-def clock_ms() -> int:
-    """The one place where the broker asks what time it is."""
-    return time.time_ns() // 1_000_000
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:

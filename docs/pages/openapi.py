@@ -10,7 +10,7 @@ from typing import Any
 from ibrik_broker.http import admin, data
 from ibrik_broker.http.openapi import build_document
 from ibrik_broker.settings import LimitSettings
-from ibrik_broker.telemetry.metrics import BrokerCollector
+from ibrik_broker.telemetry.collector import BrokerCollector
 
 NOTHING: Any = None
 

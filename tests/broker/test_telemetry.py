@@ -10,6 +10,7 @@ import structlog
 from prometheus_client import CollectorRegistry, generate_latest
 
 from ibrik_broker.telemetry import metrics
+from ibrik_broker.telemetry.collector import BrokerCollector
 from ibrik_broker.telemetry.logs import configure_logging, get_logger
 
 
@@ -72,7 +73,7 @@ def test_a_person_gets_a_console_line(stream: io.StringIO) -> None:
 
 def exposition(*readings: metrics.Reading) -> list[str]:
     registry = CollectorRegistry()
-    registry.register(metrics.BrokerCollector([lambda: readings]))
+    registry.register(BrokerCollector([lambda: readings]))
     return generate_latest(registry).decode().splitlines()
 
 

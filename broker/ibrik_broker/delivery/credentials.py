@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ibrik_api.resources.destination import SecretReference
+from ibrik_api.resources.destination import Destination, SecretReference
 
 SECRET_BYTES_MAX = 1024 * 1024
 """As much as Kubernetes puts into one Secret."""
@@ -52,6 +52,22 @@ class Credentials:
         """The beginning of the secret's SHA-256, to see a change by. Raises CredentialMissing."""
         digest = hashlib.sha256(self.read(reference, namespace)).hexdigest()
         return digest[:FINGERPRINT_CHARACTERS]
+
+    def fault(self, destination: Destination, namespace: str) -> str | None:
+        """What is wrong with the secrets that a destination refers to; None: all are there.
+
+        Touches the disk: call it from a thread.
+        """
+        users = (destination.auth.bearer, destination.auth.basic, destination.signing)
+        references = [user.secret_ref for user in users if user is not None]
+        if destination.tls.ca_secret_ref is not None:
+            references.append(destination.tls.ca_secret_ref)
+        try:
+            for reference in references:
+                self.read(reference, namespace)
+        except CredentialMissing as missing:
+            return str(missing)
+        return None
 
     def _read_file(self, name: str, shown: str) -> bytes:
         try:

@@ -15,16 +15,16 @@ from ibrik_api.resources.subscription import Mode
 from ibrik_broker.delivery.alarms import Alarms
 from ibrik_broker.delivery.deadletters import DeadLetters
 from ibrik_broker.delivery.flow import Flow
-from ibrik_broker.delivery.flow_plan import FlowPlan
+from ibrik_broker.delivery.flow_plan import FlowPlan, plan_of
 from ibrik_broker.delivery.leases import Leases
 from ibrik_broker.delivery.ledger import Ledger
-from ibrik_broker.delivery.loading import begin, find_lanes, restore
+from ibrik_broker.delivery.loading import attach, restore
 from ibrik_broker.delivery.outlet import Outlet
 from ibrik_broker.delivery.parts import Parts
 from ibrik_broker.delivery.push import Push
 from ibrik_broker.delivery.pusher import Pusher
 from ibrik_broker.delivery.reading import RecordReader
-from ibrik_broker.delivery.seek import SeekPlan, start_offsets
+from ibrik_broker.delivery.seek import SeekPlan
 from ibrik_broker.delivery.senders.parcel import Sender
 from ibrik_broker.delivery.wishes import ChannelWish, SubscriptionWish
 from ibrik_broker.metadata.deliveries import DeliveryStore, FlowState
@@ -36,6 +36,9 @@ SENDS_MAX = 2_048
 """Messages on their way over all destinations: each may hold a socket."""
 LOOK_SECONDS = 5.0
 """How often flows that read nothing look whether retention passed them."""
+
+HEADS_AT_ONCE = 100
+"""Flows that rest, of which the oldest message is looked up at a time."""
 
 
 class Dispatcher:
@@ -54,7 +57,7 @@ class Dispatcher:
         self.on_halt: Callable[[str, str, str], Awaitable[None]] = _nobody_listens
         """Told when a channel is gone or a subscription stopped at a gap: (kind, id, reason)."""
         self.store = store
-        self.ledger = Ledger(store)
+        self.ledger = Ledger(store, clock_ms)
         self.alarms = Alarms(ticks_ms)
         self.dead_letters = DeadLetters(engine, ensure_topic, clock_ms)
         self.reader = RecordReader()
@@ -182,7 +185,7 @@ class Dispatcher:
             await self.open(wish)
             return
         flow = served.flow
-        flow.plan = _plan(wish)
+        flow.plan = plan_of(wish)
         flow.halt = wish.halt
         if isinstance(served, Push):
             served.change(wish)
@@ -196,9 +199,16 @@ class Dispatcher:
 
     async def close_subscription(self, subscription_id: str, *, forget: bool) -> None:
         """Stop serving; with `forget` its cursor, retries and history go too."""
+        served = self._served(subscription_id)
         await self._close(subscription_id)
         if forget:
-            await self.ledger.exclusively(lambda store: store.forget(subscription_id))
+
+            async def drop(store: DeliveryStore) -> None:
+                if served is not None:
+                    self.ledger.forget(subscription_id, served.flow.parts)
+                await store.forget(subscription_id)
+
+            await self.ledger.exclusively(drop)
         else:
             await self.ledger.commit()
 
@@ -233,7 +243,7 @@ class Dispatcher:
 
         async def move(store: DeliveryStore) -> None:
             parts = flow.rewound(plan.offsets)
-            await store.rewind(flow.id, [part.cursor_row() for part in parts])
+            await store.rewind(flow.id, [part.cursor_row(self._clock_ms()) for part in parts])
             self.ledger.forget(flow.id, flow.parts)
             flow.rewind(parts)
 
@@ -261,7 +271,7 @@ class Dispatcher:
         return self._pushes.get(subscription_id) or self._leases.get(subscription_id)
 
     def _flow(self, wish: SubscriptionWish) -> Flow:
-        flow = self._make_flow(_plan(wish))
+        flow = self._make_flow(plan_of(wish))
         flow.halt = wish.halt
         return flow
 
@@ -307,32 +317,12 @@ class Dispatcher:
                 topic = self._engine.topic(flow.plan.topic)
             except Refusal:
                 return
-            if flow.parts and flow.parts[0].topic_id != topic.id:
-                await self._begin_anew(flow)
-            if len(flow.parts) < len(topic.partitions):
-                offsets = await start_offsets(topic, wish.start, first=len(flow.parts))
-                begin(flow, topic, offsets)
-                for part in flow.parts:
-                    self.ledger.touch(part)
-                # Durable before anyone relies on it: `latest` is not another one after a crash.
-                await self.ledger.commit()
-            await find_lanes(flow, topic, self.reader)
-            flow.topic = topic
+            await attach(flow, topic, wish.start, self.ledger, self.reader)
         served = self._served(wish.id)
         if isinstance(served, Push):
             self._join(served)
         elif served is not None:
             served.on_ready()
-
-    async def _begin_anew(self, flow: Flow) -> None:
-        """The topic was deleted and made again: offsets of the old one say nothing."""
-
-        async def drop(store: DeliveryStore) -> None:
-            self.ledger.forget(flow.id, flow.parts)
-            await store.forget(flow.id)
-            flow.rewind([])
-
-        await self.ledger.exclusively(drop)
 
     def _on_topic(self, topic: Topic | None, name: str) -> None:
         """A topic is served now, has more partitions, or (None) is not served any more."""
@@ -350,9 +340,14 @@ class Dispatcher:
             served.on_ready()
 
     def _look(self) -> None:
-        """Notice what retention took, and how far slow flows are behind."""
+        """Notice what retention took from flows that read nothing, and how old their backlog is."""
+        waiting = []
         for served in self._all():
             served.flow.look_for_gaps()
+            if not served.flow.is_open and served.flow.backlog:
+                waiting.append(served.flow)
+        if waiting:
+            self._parts.insist(partial(_find_heads, waiting[:HEADS_AT_ONCE]))
         self._looking = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
 
     async def _tell_halt(self, kind: str, identity: str, reason: str) -> None:
@@ -367,17 +362,6 @@ class Dispatcher:
         if histogram is None:
             histogram = self.latencies[topic] = Histogram()
         return histogram
-
-
-def _plan(wish: SubscriptionWish) -> FlowPlan:
-    return FlowPlan(
-        id=wish.id,
-        name=wish.name,
-        topic=wish.topic,
-        filter=wish.filter,
-        ordering=wish.ordering,
-        on_gap=wish.on_gap,
-    )
 
 
 def _needs_new_carrier(served: Push | Leases, wish: SubscriptionWish) -> bool:
@@ -396,3 +380,14 @@ def _unknown(subscription_id: str) -> Refusal:
 
 async def _nobody_listens(_kind: str, _id: str, _reason: str) -> None:
     """Until the catalogue is there."""
+
+
+async def _forget(subscription_id: str, store: DeliveryStore) -> None:
+    """All that is kept of a subscription, and which of its dead letters were redriven."""
+    await store.forget(subscription_id)
+    await store.forget(f"{subscription_id}:dlq")
+
+
+async def _find_heads(flows: list[Flow]) -> None:
+    for flow in flows:
+        await flow.find_heads()

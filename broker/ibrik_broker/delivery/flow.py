@@ -16,6 +16,7 @@ from ibrik_broker.delivery.counters import FlowCounters
 from ibrik_broker.delivery.flow_part import FlowPart
 from ibrik_broker.delivery.flow_plan import Carrier, FlowPlan
 from ibrik_broker.delivery.intake import Intake
+from ibrik_broker.delivery.lag import PartitionLag, lag_of, oldest_ms, state_of
 from ibrik_broker.delivery.ledger import Ledger
 from ibrik_broker.delivery.message import Delivery
 from ibrik_broker.delivery.parked import Parked, ParkedMessages
@@ -84,9 +85,39 @@ class Flow:
         """A flow with an end has nothing left to do."""
         return self.plan.ends is not None and self.backlog == 0
 
+    @property
+    def in_flight_count(self) -> int:
+        return self.in_hand_count
+
+    @property
+    def retrying_count(self) -> int:
+        return len(self.parked)
+
+    @property
+    def filter_errors(self) -> int:
+        """Messages on which the filter failed."""
+        return 0 if self.plan.filter is None else self.plan.filter.error_count
+
+    @property
+    def state(self) -> str:
+        """active, retrying, blocked, circuit-open, paused or stopped."""
+        return state_of(self)
+
+    @property
+    def oldest_ms(self) -> int | None:
+        return oldest_ms(self)
+
+    def lag(self) -> list[PartitionLag]:
+        return lag_of(self)
+
     def due_ticks(self) -> int | None:
         """When the next parked message is due."""
         return self.parked.due_ticks()
+
+    async def find_heads(self) -> None:
+        """Look what stands at the cursor of partitions that nothing is read of now."""
+        for part in self.parts:
+            await self._intake.find_head(part)
 
     # --- take -------------------------------------------------------------------------------------
 
@@ -272,7 +303,7 @@ class Flow:
             return False
         if self.parked.get(partition, offset) is not None:
             return False
-        parked = Parked(partition, offset, 0, self._clock_ms(), due_ticks)
+        parked = Parked(partition, offset, 0, self.wall_ms(due_ticks), due_ticks)
         self.parked.add(parked)
         self._ledger.keep_retry(self.retry_row(parked))
         if self.carrier is not None:

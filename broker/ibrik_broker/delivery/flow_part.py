@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from ibrik_api.resources.topic import Ordering
 from ibrik_broker.delivery.lanes import Lanes, lane_of
@@ -10,6 +11,9 @@ from ibrik_broker.delivery.progress import Progress
 from ibrik_broker.metadata.deliveries import CursorRow
 from ibrik_broker.partitions.partition import Partition
 from ibrik_broker.partitions.topic import Topic
+
+if TYPE_CHECKING:
+    from ibrik_log.record import StoredRecord
 
 HELD_COUNT_LIMIT = 10_000
 HELD_BYTES_LIMIT = 4 * 2**20
@@ -43,7 +47,11 @@ class FlowPart:
         """Read, and free to go."""
         self.in_hand: dict[int, Delivery] = {}
         self.lanes = Lanes()
-        self._flow_id = flow_id
+        self.is_fenced = False
+        """Somebody else moved the cursor: nothing is handed out from here."""
+        self.head: StoredRecord | None = None
+        """What stood at the cursor when someone looked; to know its age."""
+        self.flow_id = flow_id
         self._wall_ms = wall_ms
 
     def source(self, topic: Topic | None) -> Partition:
@@ -52,7 +60,7 @@ class FlowPart:
 
     def may_read(self, topic: Topic | None) -> bool:
         """Whether there is more in the log, and room for it here."""
-        if topic is None or self.index >= len(topic.partitions):
+        if self.is_fenced or topic is None or self.index >= len(topic.partitions):
             return False
         return (
             self.read_offset < min(self.source(topic).latest, self.end)
@@ -83,10 +91,14 @@ class FlowPart:
         self.fresh.appendleft(delivery)
         self.fresh.extendleft(reversed(later))
 
+    def fence(self) -> None:
+        self.is_fenced = True
+        self.fresh.clear()
+
     def moved(self, progress: Progress, epoch: int) -> "FlowPart":
         """The same partition with another progress and nothing in hand."""
         return FlowPart(
-            self._flow_id,
+            self.flow_id,
             self.index,
             progress,
             topic_id=self.topic_id,
@@ -102,16 +114,16 @@ class FlowPart:
             latest = min(self.source(topic).latest, self.end)
         return max(0, latest - self.progress.next_offset - self.progress.settled_count)
 
-    def cursor_row(self) -> CursorRow:
+    def cursor_row(self, now_ms: int) -> CursorRow:
         return CursorRow(
-            flow_id=self._flow_id,
+            flow_id=self.flow_id,
             partition=self.index,
             topic_id=self.topic_id,
             next_offset=self.progress.next_offset,
             settled=self.progress.encode(),
             claimed=encode_claims(self.in_hand.values(), self._wall_ms),
             epoch=self.epoch,
-            updated_ms=0,
+            updated_ms=now_ms,
         )
 
 

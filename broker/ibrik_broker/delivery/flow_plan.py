@@ -6,10 +6,21 @@ from typing import Protocol
 from ibrik_api.resources.subscription import OnGap
 from ibrik_api.resources.topic import Ordering
 from ibrik_broker.delivery.filters import Filter
+from ibrik_broker.delivery.wishes import SubscriptionWish
 
 
 class Carrier(Protocol):
     """Who takes a flow's messages on: the pusher of a channel, or the leases of consumers."""
+
+    @property
+    def wish(self) -> SubscriptionWish:
+        """What it is asked for now."""
+        ...
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing goes out although the flow would: stopped, circuit-open. None: it does."""
+        ...
 
     def on_ready(self) -> None:
         """There may be something to take, besides news of the topic."""
@@ -34,3 +45,15 @@ class FlowPlan:
     on_gap: OnGap = OnGap.CONTINUE
     ends: tuple[int, ...] | None = None
     """Offset to end before, for each partition; None: it follows the topic for ever."""
+
+
+def plan_of(wish: SubscriptionWish) -> FlowPlan:
+    """The flow that serves a subscription."""
+    return FlowPlan(
+        id=wish.id,
+        name=wish.name,
+        topic=wish.topic,
+        filter=wish.filter,
+        ordering=wish.ordering,
+        on_gap=wish.on_gap,
+    )

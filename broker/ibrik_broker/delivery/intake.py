@@ -9,10 +9,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibrik_api.errors import Refusal
+from ibrik_api.timestamps import format_timestamp
 from ibrik_broker.delivery.flow_part import FlowPart
 from ibrik_broker.delivery.message import Delivery
 from ibrik_broker.delivery.parked import Parked
 from ibrik_broker.delivery.reading import RecordReader
+from ibrik_broker.partitions.attributes import PLAIN_TYPE, identity, plain_source
 from ibrik_log.record import StoredRecord
 
 if TYPE_CHECKING:
@@ -120,12 +122,23 @@ class Intake:
             part.read_offset = record.offset + 1
             if part.progress.is_settled(record.offset):
                 continue
-            if wanted is not None and not wanted.matches(record):
+            if wanted is not None and not wanted.matches(record, self._plain_event(part, record)):
                 part.progress.settle(record.offset)
                 self._flow.counters.filtered += 1
                 continue
             part.enter(Delivery(part.index, record, self._flow.epoch), self._flow.plan.ordering)
         self._flow.touch(part)
+
+    def _plain_event(self, part: FlowPart, record: StoredRecord) -> dict[str, str]:
+        """What a filter sees of a message that is no event: the attributes it is delivered with."""
+        topic = self._flow.topic
+        assert topic is not None, "only a flow whose topic is served reads"
+        return {
+            "id": identity(topic.id, part.index, record.offset, dict(record.headers)),
+            "source": plain_source(topic.name),
+            "type": PLAIN_TYPE,
+            "time": format_timestamp(record.timestamp_ms),
+        }
 
     def _skip(self, part: FlowPart, start: int, refusal: Refusal) -> bool:
         """Go on behind what cannot be read any more, and record the gap; False: try later."""
@@ -138,3 +151,15 @@ class Intake:
                 return False
         self._flow.pass_gap(part, start, end, refusal.code)
         return self._flow.halt is None
+
+    async def find_head(self, part: FlowPart) -> None:
+        """Read the record at the cursor, when it is not known and not in hand."""
+        topic, cursor = self._flow.topic, part.progress.next_offset
+        if topic is None or part.in_hand or part.fresh or not part.unsettled_count(topic):
+            return
+        if part.head is None or part.head.offset < cursor:
+            try:
+                records = await self._reader.read(part.source(topic), cursor, 1)
+            except Refusal:
+                return  # gone or damaged: whoever takes it will say so
+            part.head = records[0] if records else None

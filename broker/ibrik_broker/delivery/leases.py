@@ -275,6 +275,10 @@ class Leases:
 
     # --- called by the flow and by the alarms -----------------------------------------------------
 
+    @property
+    def trouble(self) -> str | None:
+        return None
+
     def on_ready(self) -> None:
         self.wake()
         self._arrange()

@@ -29,6 +29,7 @@ LAZY_SECONDS = 0.2
 """How long a cursor may have moved before that is written. After a crash the messages of this time
 are delivered again, so it is short; a transaction each would cost more than the messages."""
 RETRY_SECONDS = 1.0
+FENCED = "owner-unavailable"
 
 logger = structlog.get_logger("delivery")
 
@@ -36,7 +37,13 @@ logger = structlog.get_logger("delivery")
 class HasCursor(Protocol):
     """One partition of a flow."""
 
-    def cursor_row(self) -> CursorRow: ...
+    flow_id: str
+    index: int
+
+    def cursor_row(self, now_ms: int) -> CursorRow: ...
+
+    def fence(self) -> None:
+        """Somebody else moved the cursor: hand out nothing more."""
 
 
 @dataclass(slots=True)
@@ -52,9 +59,9 @@ class Notes:
     def __bool__(self) -> bool:
         return bool(self.touched or self.retries or self.attempts or self.gaps)
 
-    def changes(self) -> Changes:
+    def changes(self, now_ms: int) -> Changes:
         return Changes(
-            cursors=[part.cursor_row() for part in self.touched],
+            cursors=[part.cursor_row(now_ms) for part in self.touched],
             retries=[row for row in self.retries.values() if row is not None],
             settled=[place for place, row in self.retries.items() if row is None],
             attempts=self.attempts,
@@ -72,8 +79,9 @@ class Notes:
 
 
 class Ledger:
-    def __init__(self, store: DeliveryStore) -> None:
+    def __init__(self, store: DeliveryStore, clock_ms: Callable[[], int]) -> None:
         self.store = store
+        self._clock_ms = clock_ms
         self.commit_count = 0
         self._loop = asyncio.get_running_loop()
         self._notes = Notes()
@@ -150,21 +158,37 @@ class Ledger:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        failure: Refusal | None = None
         try:
             if notes:
-                await self.store.commit(notes.changes())
+                self._fence(notes, await self.store.commit(notes.changes(self._clock_ms())))
                 self.commit_count += 1
         except Refusal as refusal:
-            logger.warning("delivery state not written", reason=refusal.detail)
-            self._notes = Notes() if self._is_closed else notes.put_before(self._notes)
-            self._timer = self._loop.call_later(RETRY_SECONDS, self._work.set)
-            for written in waiting:
-                if not written.done():
-                    written.set_exception(refusal.with_traceback(None))
-            return
+            failure = refusal
+            if refusal.code != FENCED:
+                logger.warning("delivery state not written", reason=refusal.detail)
+                self._notes = Notes() if self._is_closed else notes.put_before(self._notes)
+                self._timer = self._loop.call_later(RETRY_SECONDS, self._work.set)
         for written in waiting:
-            if not written.done():
+            if written.done():
+                continue
+            if failure is None:
                 written.set_result(None)
+            else:
+                written.set_exception(failure.with_traceback(None))
+
+    def _fence(self, notes: Notes, refused: set[tuple[str, int]]) -> None:
+        """Stop the flows that somebody else moved; whoever waits claims again what is not theirs.
+
+        Raises Refusal `owner-unavailable` when there are any.
+        """
+        if not refused:
+            return
+        for part in notes.touched:
+            if (part.flow_id, part.index) in refused:
+                part.fence()
+        logger.error("cursor moved by somebody else", flows=sorted(refused))
+        raise Refusal(FENCED, "Another broker serves this subscription. Restart this one.")
 
     def _be_lazy(self) -> None:
         if self._timer is None and not self._work.is_set():

@@ -6,7 +6,7 @@ neither forgets an attempt nor begins the schedule anew. Of a lease that time is
 then its consumer may still acknowledge.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ibrik_api.errors import Refusal
@@ -18,7 +18,9 @@ from ibrik_broker.delivery.ledger import Ledger
 from ibrik_broker.delivery.parked import Parked
 from ibrik_broker.delivery.progress import Progress
 from ibrik_broker.delivery.reading import RecordReader
-from ibrik_broker.metadata.deliveries import AttemptRow, CursorRow, FlowState
+from ibrik_broker.delivery.seek import start_offsets
+from ibrik_broker.delivery.wishes import StartWish
+from ibrik_broker.metadata.deliveries import AttemptRow, CursorRow, DeliveryStore, FlowState
 from ibrik_broker.partitions.topic import Topic
 
 
@@ -50,12 +52,16 @@ def restore(
 def add_part(flow: Flow, progress: Progress, topic_id: str) -> None:
     index = len(flow.parts)
     ends = flow.plan.ends
+    if ends is None:
+        end = NO_END
+    else:  # a partition that was added later is no part of a range
+        end = ends[index] if index < len(ends) else 0
     part = FlowPart(
         flow.id,
         index,
         progress,
         topic_id=topic_id,
-        end=NO_END if ends is None else ends[index],
+        end=end,
         epoch=flow.epoch,
         wall_ms=flow.wall_ms,
     )
@@ -93,10 +99,35 @@ def _crashed(flow: Flow, parked: Parked, now_ms: int, until_ms: int) -> AttemptR
     )
 
 
-def begin(flow: Flow, topic: Topic, offsets: Sequence[int]) -> None:
-    """Begin the partitions that have no cursor yet, at `offsets` (one for each of the topic)."""
-    for offset in offsets[len(flow.parts) :]:
-        add_part(flow, Progress(offset), topic.id)
+async def attach(
+    flow: Flow, topic: Topic, start: StartWish, ledger: Ledger, reader: RecordReader
+) -> None:
+    """Connect a flow with its topic: from here on it hands out.
+
+    Partitions without a cursor begin, durably. Raises Refusal `metadata-unavailable`.
+    """
+    if flow.parts and flow.parts[0].topic_id != topic.id:
+        await _begin_anew(flow, ledger)
+    if len(flow.parts) < len(topic.partitions):
+        for offset in (await start_offsets(topic, start, first=len(flow.parts)))[len(flow.parts) :]:
+            add_part(flow, Progress(offset), topic.id)
+        for part in flow.parts:
+            ledger.touch(part)
+        # Durable before anyone relies on it: `latest` is not another one after a crash.
+        await ledger.commit()
+    await find_lanes(flow, topic, reader)
+    flow.topic = topic
+
+
+async def _begin_anew(flow: Flow, ledger: Ledger) -> None:
+    """The topic was deleted and made again: offsets of the old one say nothing."""
+
+    async def drop(store: DeliveryStore) -> None:
+        ledger.forget(flow.id, flow.parts)
+        await store.forget(flow.id)
+        flow.rewind([])
+
+    await ledger.exclusively(drop)
 
 
 async def find_lanes(flow: Flow, topic: Topic, reader: RecordReader) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from ibrik_api.resources.channel import Circuit
 from ibrik_api.resources.subscription import Guarantee
 from ibrik_broker.delivery.deadletters import Reason
 from ibrik_broker.delivery.flow import Flow
@@ -52,6 +53,17 @@ class Push:
     @property
     def is_once(self) -> bool:
         return self.wish.guarantee is Guarantee.FIRE_AND_FORGET
+
+    @property
+    def trouble(self) -> str | None:
+        if self.pusher is None:
+            return "stopped"
+        match self.pusher.outlet.circuit(self._parts.ticks_ms()):
+            case Circuit.GONE | Circuit.PAUSED:
+                return "stopped"
+            case Circuit.OPEN | Circuit.HALF_OPEN:
+                return "circuit-open"
+        return None
 
     def change(self, wish: SubscriptionWish) -> None:
         if wish.rate != self.wish.rate:

@@ -56,8 +56,8 @@ async def plan_seek(flow: Flow, to: StartWish, partitions: Sequence[int] | None 
         )
     plans = []
     for place, partition in enumerate(chosen):
-        target = await _offset(partition, to, place)
-        _check(topic, partition, target)
+        target = await offset_of(partition, to, place)
+        check_offset(topic, partition, target)
         progress = flow.parts[partition.index].progress
         now = progress.next_offset
         skipped = max(0, target - now) - progress.settled_between(now, target)
@@ -78,13 +78,14 @@ async def start_offsets(topic: Topic, start: StartWish, *, first: int = 0) -> li
         elif not is_new:
             offsets.append(partition.earliest)
         else:
-            wanted = await _offset(partition, start, place)
+            wanted = await offset_of(partition, start, place)
             # Someone who begins at an offset wants what is there of it.
             offsets.append(min(max(wanted, partition.earliest), partition.latest))
     return offsets
 
 
-async def _offset(partition: Partition, to: StartWish, place: int) -> int:
+async def offset_of(partition: Partition, to: StartWish, place: int) -> int:
+    """The offset that is meant; `place` counts the partitions that `to` is about."""
     match to.origin:
         case StartFrom.EARLIEST:
             return partition.earliest
@@ -97,7 +98,8 @@ async def _offset(partition: Partition, to: StartWish, place: int) -> int:
             return to.offsets[place] if len(to.offsets) > 1 else to.offsets[0]
 
 
-def _check(topic: Topic, partition: Partition, offset: int) -> None:
+def check_offset(topic: Topic, partition: Partition, offset: int) -> None:
+    """Raises Refusal `offset-below-start` or `offset-above-end`, with what is there."""
     earliest, latest = partition.earliest, partition.latest
     if earliest <= offset <= latest:
         return
@@ -105,7 +107,7 @@ def _check(topic: Topic, partition: Partition, offset: int) -> None:
     raise Refusal(
         "offset-below-start" if is_below else "offset-above-end",
         f"Partition {partition.index} of '{topic.name}' holds offsets {earliest} to {latest}, so "
-        f"a cursor cannot stand at {offset}.",
+        f"nothing can begin or end at {offset}.",
         partition=partition.index,
         earliest=earliest,
         latest=latest,

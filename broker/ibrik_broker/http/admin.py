@@ -3,17 +3,18 @@
 `/admin/v1` needs a token when one is configured; probes and metrics are open.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
-from ibrik_api.desired import DesiredRequest, DesiredResponse
+from ibrik_api.desired import DesiredRequest, DesiredResponse, Outcome
 from ibrik_api.errors import Refusal
 from ibrik_api.http import TopicList
 from ibrik_api.resources.topic import Topic
@@ -36,6 +37,8 @@ MAX_DESIRED_BYTES = 8 * 2**20
 METRICS = "text/plain"
 DESCRIPTION = "What the operator and `ibrik apply` call, probes, and metrics."
 
+Apply = Callable[[Sequence[Mapping[str, Any]]], Awaitable[list[Outcome]]]
+
 
 @dataclass(frozen=True, slots=True)
 class AdminPlane:
@@ -46,9 +49,15 @@ class AdminPlane:
 
 class Admin:
     def __init__(
-        self, door: Door, registry: Registry, is_ready: Callable[[], bool], collector: Collector
+        self,
+        door: Door,
+        registry: Registry,
+        apply: Apply,
+        is_ready: Callable[[], bool],
+        collector: Collector,
     ) -> None:
         self._door = door
+        self._apply = apply
         self._registry = registry
         self._is_ready = is_ready
         self._metrics = CollectorRegistry(auto_describe=False)
@@ -58,7 +67,7 @@ class Admin:
         """Make the listed resources so; each has its own outcome."""
         document = await read_json(self._door, request, MAX_DESIRED_BYTES)
         desired = DesiredRequest.parse(document)
-        outcomes = await self._registry.apply(desired.resources)
+        outcomes = await self._apply(desired.resources)
         return json_answer(DesiredResponse(results=outcomes).document())
 
     async def adopt(self, request: web.Request) -> web.Response:
@@ -87,13 +96,17 @@ def build_admin_plane(
     *,
     is_ready: Callable[[], bool],
     collector: Collector,
+    apply: Apply | None = None,
     token_file: Path | None = None,
 ) -> AdminPlane:
-    """`token_file` None leaves the door open: only on loopback, which the settings see to."""
+    """`apply` makes desired resources so, of all kinds; None: of topics alone.
+
+    `token_file` None leaves the door open: only on loopback, which the settings see to.
+    """
     gate = BodyGate(limits.in_flight_bytes)
     door = Door(engine, limits, gate, BodyReader(limits), Patience(limits.request_timeout_ms))
     tokens = None if token_file is None else TokenFile(token_file)
-    admin = Admin(door, registry, is_ready, collector)
+    admin = Admin(door, registry, apply or registry.apply, is_ready, collector)
     operations = [*_resources(admin, door, registry, tokens), *_open(admin)]
     counters = RouteCounters()
     app = web.Application()

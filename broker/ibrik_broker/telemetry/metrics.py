@@ -7,17 +7,9 @@ records or per request, never one per record.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
-
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
-from prometheus_client.registry import Collector
 
 # From 100 µs (a flush of a fast disk) to 10 s (a disk that hangs), in steps of 1, 2.5, 5.
 SECONDS_BUCKETS = (
@@ -216,6 +208,134 @@ HTTP_REQUEST_SECONDS = MetricSpec(
     SECONDS_BUCKETS,
 )
 HTTP_STREAMS = MetricSpec("ibrik_http_streams", "gauge", "streams", "Open server-sent streams.")
+HTTP_LEASE_STREAMS = MetricSpec(
+    "ibrik_http_lease_streams", "gauge", "streams", "Open streams of subscriptions."
+)
+
+# --- delivery ---------------------------------------------------------------------------------
+_SUBSCRIPTION = ("topic", "subscription")
+SUBSCRIPTION_BACKLOG = MetricSpec(
+    "ibrik_subscription_backlog_messages",
+    "gauge",
+    "messages",
+    "Messages that are not settled: neither delivered nor filtered out nor dead.",
+    _SUBSCRIPTION,
+)
+SUBSCRIPTION_OLDEST = MetricSpec(
+    "ibrik_subscription_oldest_seconds",
+    "gauge",
+    "seconds",
+    "Age of the oldest message that is not settled, as far as it is known.",
+    _SUBSCRIPTION,
+)
+SUBSCRIPTION_IN_FLIGHT = MetricSpec(
+    "ibrik_subscription_in_flight_messages",
+    "gauge",
+    "messages",
+    "Messages on their way to a destination, or leased to a consumer.",
+    _SUBSCRIPTION,
+)
+SUBSCRIPTION_RETRYING = MetricSpec(
+    "ibrik_subscription_retrying_messages",
+    "gauge",
+    "messages",
+    "Messages that failed and wait for their next attempt.",
+    _SUBSCRIPTION,
+)
+DELIVERED = MetricSpec(
+    "ibrik_delivered_messages_total",
+    "counter",
+    "messages",
+    "Messages that were acknowledged by their destination or consumer.",
+    _SUBSCRIPTION,
+)
+FAILED_ATTEMPTS = MetricSpec(
+    "ibrik_failed_attempts_total", "counter", "attempts", "Attempts that failed.", _SUBSCRIPTION
+)
+RETRIED_ATTEMPTS = MetricSpec(
+    "ibrik_retried_attempts_total",
+    "counter",
+    "attempts",
+    "Attempts that were not the first of their message.",
+    _SUBSCRIPTION,
+)
+DEAD_LETTERED = MetricSpec(
+    "ibrik_dead_lettered_messages_total",
+    "counter",
+    "messages",
+    "Messages that went to the dead-letter topic.",
+    _SUBSCRIPTION,
+)
+LOST_MESSAGES = MetricSpec(
+    "ibrik_lost_messages_total",
+    "counter",
+    "messages",
+    "Messages of fireAndForget whose one try failed.",
+    _SUBSCRIPTION,
+)
+FILTERED_MESSAGES = MetricSpec(
+    "ibrik_filtered_messages_total",
+    "counter",
+    "messages",
+    "Messages that did not fit the filter of the subscription.",
+    _SUBSCRIPTION,
+)
+FILTER_ERRORS = MetricSpec(
+    "ibrik_filter_errors_total",
+    "counter",
+    "messages",
+    "Messages on which the filter failed, such as for a missing field; they do not fit.",
+    _SUBSCRIPTION,
+)
+GAP_MESSAGES = MetricSpec(
+    "ibrik_gap_messages_total",
+    "counter",
+    "messages",
+    "Messages that the log did not hold any more when their turn came.",
+    _SUBSCRIPTION,
+)
+APPEND_TO_DELIVERY = MetricSpec(
+    "ibrik_append_to_delivery_seconds",
+    "histogram",
+    "seconds",
+    "From the append of a message to the answer of its destination, by topic.",
+    ("topic",),
+    SECONDS_BUCKETS,
+)
+CHANNEL_ATTEMPTS = MetricSpec(
+    "ibrik_channel_attempts_total",
+    "counter",
+    "attempts",
+    "Attempts by channel, delivered or failed.",
+    ("channel", "result"),
+)
+CHANNEL_IN_FLIGHT = MetricSpec(
+    "ibrik_channel_in_flight_messages",
+    "gauge",
+    "messages",
+    "Messages on their way to the channel.",
+    ("channel",),
+)
+CHANNEL_OPEN = MetricSpec(
+    "ibrik_channel_circuit_open",
+    "gauge",
+    "0 or 1",
+    "1 while nothing is sent: the circuit is open, or the channel is paused or gone.",
+    ("channel",),
+)
+EGRESS_DENIED = MetricSpec(
+    "ibrik_egress_denied_total",
+    "counter",
+    "connections",
+    "Connections to destinations that the egress rules denied, by reason.",
+    ("reason",),
+)
+DELIVERY_COMMITS = MetricSpec(
+    "ibrik_delivery_commits_total",
+    "counter",
+    "transactions",
+    "Transactions that wrote the state of delivery.",
+)
 
 # --- the program ------------------------------------------------------------------------------
 READY = MetricSpec("ibrik_ready", "gauge", "0 or 1", "1 while the broker takes new requests.")
@@ -224,57 +344,6 @@ BUILD = MetricSpec(
 )
 
 METRICS: tuple[MetricSpec, ...] = tuple(v for v in globals().values() if isinstance(v, MetricSpec))
-
-
-class BrokerCollector(Collector):
-    """Asks every source at a scrape and groups the readings by metric."""
-
-    def __init__(self, sources: Sequence[Source] = ()) -> None:
-        self._sources = list(sources)
-
-    def add(self, source: Source) -> None:
-        self._sources.append(source)
-
-    def collect(self) -> Iterator[Metric]:
-        families: dict[str, Metric] = {}
-        for source in self._sources:
-            for spec, labels, value in source():
-                family = families.get(spec.name)
-                if family is None:
-                    family = families[spec.name] = _family(spec)
-                _add(family, labels, value)
-        yield from families.values()
-
-
-def _family(spec: MetricSpec) -> Metric:
-    match spec.kind:
-        case "counter":
-            return CounterMetricFamily(spec.name, spec.meaning, labels=spec.labels)
-        case "gauge":
-            return GaugeMetricFamily(spec.name, spec.meaning, labels=spec.labels)
-        case "histogram":
-            return HistogramMetricFamily(spec.name, spec.meaning, labels=spec.labels)
-
-
-def _add(family: Metric, labels: tuple[str, ...], value: float | Histogram) -> None:
-    if isinstance(family, HistogramMetricFamily):
-        assert isinstance(value, Histogram), f"{family.name} is declared as a histogram"
-        family.add_metric(labels, _cumulative(value), value.total)
-        return
-    assert isinstance(family, CounterMetricFamily | GaugeMetricFamily), family.name
-    assert not isinstance(value, Histogram), f"{family.name} is not declared as a histogram"
-    family.add_metric(labels, value)
-
-
-def _cumulative(histogram: Histogram) -> list[tuple[str, float]]:
-    """Prometheus' buckets: each counts all observations up to its bound, the last is +Inf."""
-    bounds = [*map(str, histogram.buckets), "+Inf"]
-    running = 0
-    buckets: list[tuple[str, float]] = []
-    for bound, count in zip(bounds, histogram.counts, strict=True):
-        running += count
-        buckets.append((bound, float(running)))
-    return buckets
 
 
 def describe_metrics() -> str:
