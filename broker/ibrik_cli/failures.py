@@ -7,6 +7,8 @@ from typing import Any
 import typer
 
 DONE, REFUSED, WRONG_USAGE = 0, 1, 2
+SECRET_OPTIONS = ("--secret", "--token", "--admin-token", "--password", "--signing-secret")
+"""No command has them: everybody on a machine can read the arguments of a process."""
 
 
 class Failure(Exception):
@@ -50,6 +52,11 @@ def usage_line(error: typer.TyperException) -> str:
     """A wrong option or argument, with the nearest right one."""
     option = getattr(error, "option_name", None)
     near = getattr(error, "possibilities", None)
+    if option in SECRET_OPTIONS:
+        return (
+            f"{option} is not taken: everybody here could read it in the list of processes. Put it "
+            "in a file or in the environment; --help says which options name these"
+        )
     if option is not None and near is not None:
         return f"unknown option {option}{_hint(near)}"
     if option is not None and type(error).__name__ == "NoSuchOption":

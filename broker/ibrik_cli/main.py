@@ -10,7 +10,19 @@ from typing import Annotated
 
 import typer
 
-from ibrik_cli.commands import bench, consume, log, produce, resources, serve, topic
+from ibrik_cli.commands import (
+    bench,
+    channel,
+    consume,
+    listen,
+    log,
+    produce,
+    publisher,
+    resources,
+    serve,
+    subscription,
+    topic,
+)
 from ibrik_cli.failures import run_guarded
 from ibrik_cli.options import examples
 
@@ -44,10 +56,17 @@ def version(
     sys.stdout.write(f"{__version__}\n" if short else f"ibrik {__version__}\n")
 
 
-for module in (serve, resources, produce, consume, bench):
+for module in (serve, resources, produce, consume, listen, bench):
     module.register(app)
-app.add_typer(topic.app, name="topic")
-app.add_typer(log.app, name="log")
+NOUNS = {
+    "topic": topic,
+    "channel": channel,
+    "subscription": subscription,
+    "publisher": publisher,
+    "log": log,
+}
+for noun, module in NOUNS.items():
+    app.add_typer(module.app, name=noun)
 
 
 def run(arguments: Sequence[str]) -> int:

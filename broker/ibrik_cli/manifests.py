@@ -1,15 +1,25 @@
 """Resources from files: YAML with several documents, JSON, folders, standard input."""
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ibrik_cli.failures import Failure
 
 ENDINGS = (".yaml", ".yml", ".json")
 MAX_FILE_BYTES = 16 * 1024 * 1024
 Resource = dict[str, Any]
+
+
+class Place(NamedTuple):
+    """Where a resource is at a broker."""
+
+    name: str
+    namespace: str | None = None
+    """None: that of what is made over HTTP."""
 
 
 def load_resources(sources: Sequence[str]) -> list[Resource]:
@@ -45,10 +55,28 @@ def display_name(resource: Resource) -> str:
     return f"{str(resource.get('kind', '')).lower()}.ibrik.dev/{metadata.get('name', '')}"
 
 
+def place_of(resource: Resource) -> Place:
+    """How the broker finds the resource again: by this name, in this namespace."""
+    is_topic = resource.get("kind") == "Topic"
+    name = topic_name_of(resource) if is_topic else str(resource["metadata"]["name"])
+    return Place(name, None if is_topic else resource["metadata"].get("namespace"))
+
+
 def topic_name_of(resource: Resource) -> str:
     """The name that the broker knows a Topic resource by."""
     spec = resource.get("spec") or {}
     return str(spec.get("topicName") or resource["metadata"]["name"])
+
+
+def deletion_of(resource: Resource) -> Resource:
+    """The same resource with a wish to delete it, as Kubernetes marks one."""
+    now = datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="seconds")
+    metadata = dict(resource["metadata"])
+    # The generation is the broker's own answer here, not a newer wish.
+    for key in ("generation", "resourceVersion", "creationTimestamp"):
+        metadata.pop(key, None)
+    metadata["deletionTimestamp"] = now.replace("+00:00", "Z")
+    return {k: v for k, v in resource.items() if k != "status"} | {"metadata": metadata}
 
 
 def _texts(source: str) -> Iterator[tuple[str, str]]:

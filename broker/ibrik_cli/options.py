@@ -32,6 +32,18 @@ AdminTokenFile = Annotated[
         help="File whose first line is the admin token.",
     ),
 ]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file",
+        envvar="IBRIK_TOKEN_FILE",
+        help="File whose first line is the token; IBRIK_TOKEN holds one as well.",
+    ),
+]
+Namespace = Annotated[
+    str | None,
+    typer.Option("--namespace", "-n", help="Namespace, when it is not that of the HTTP door."),
+]
 OutputOption = Annotated[
     Output, typer.Option("--output", "-o", envvar="IBRIK_OUTPUT", help="How to print the result.")
 ]
@@ -42,6 +54,12 @@ Files = Annotated[
     ),
 ]
 TopicName = Annotated[str, typer.Argument(metavar="TOPIC", help="Name of the topic.")]
+ChannelName = Annotated[str, typer.Argument(metavar="CHANNEL", help="Name of the channel.")]
+SubscriptionName = Annotated[
+    str, typer.Argument(metavar="SUBSCRIPTION", help="Name of the subscription.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do it; there is no way back.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would happen.")]
 
 
 def examples(*lines: str) -> str:

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, TextIO
 
 from ibrik_cli.options import Output
@@ -94,6 +95,32 @@ def size_text(size_bytes: int) -> str:
 def clock_text(timestamp: str) -> str:
     """The time of day of an RFC 3339 time: `10:00:00.123`."""
     return timestamp.partition("T")[2].removesuffix("Z") or timestamp
+
+
+def span_text(seconds: float) -> str:
+    """`3s`, `5m`, `4h`, `2d`: one unit is enough for an age."""
+    for unit, unit_s in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= unit_s:
+            return f"{seconds // unit_s:.0f}{unit}"
+    return f"{max(seconds, 0):.0f}s"
+
+
+def age_text(timestamp: str | None, now_s: float) -> str:
+    """How long ago an RFC 3339 time was; empty without one."""
+    return "" if timestamp is None else span_text(now_s - seconds_of(timestamp))
+
+
+def until_text(timestamp: str | None, now_s: float) -> str:
+    """`in 4s`, or `now` when the time has come; empty without one."""
+    if timestamp is None:
+        return ""
+    left_s = seconds_of(timestamp) - now_s
+    return f"in {span_text(left_s)}" if left_s > 0 else "now"
+
+
+def seconds_of(timestamp: str) -> float:
+    """Seconds since 1970 of an RFC 3339 time."""
+    return datetime.fromisoformat(timestamp).timestamp()
 
 
 def say(text: str) -> None:

@@ -1,6 +1,7 @@
 """From a command to the client: one event loop, one connection, then the end."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,15 +21,19 @@ ANSWER_WITHIN_S = 10.0
 async def open_client(
     server: str,
     *,
+    token_file: Path | None = None,
     admin: str | None = None,
     admin_token_file: Path | None = None,
     deadline_s: float = ANSWER_WITHIN_S,
 ) -> AsyncIterator["Client"]:
     from ibrik_client import RetryPolicy, connect
 
-    token = read_token(admin_token_file) if admin_token_file else None
     async with connect(
-        server, admin_url=admin, admin_token=token, retry=RetryPolicy(deadline_s=deadline_s)
+        server,
+        token=read_token(token_file) if token_file else os.environ.get("IBRIK_TOKEN"),
+        admin_url=admin,
+        admin_token=read_token(admin_token_file) if admin_token_file else None,
+        retry=RetryPolicy(deadline_s=deadline_s),
     ) as client:
         yield client
 
@@ -45,6 +50,7 @@ def run_with_client(
     server: str,
     work: "Callable[[Client], Awaitable[T]]",
     *,
+    token_file: Path | None = None,
     admin: str | None = None,
     admin_token_file: Path | None = None,
     deadline_s: float = ANSWER_WITHIN_S,
@@ -53,7 +59,11 @@ def run_with_client(
 
     async def run() -> T:
         async with open_client(
-            server, admin=admin, admin_token_file=admin_token_file, deadline_s=deadline_s
+            server,
+            token_file=token_file,
+            admin=admin,
+            admin_token_file=admin_token_file,
+            deadline_s=deadline_s,
         ) as client:
             return await work(client)
 

@@ -24,8 +24,8 @@ from ibrik_client import IbrikError, Unavailable
         (["serve", "--xyzzy"], "error: unknown option --xyzzy"),
         (["topci"], "error: no such command 'topci'. Did you mean 'topic'?"),
         (
-            ["get", "subscriptions"],
-            "error: unknown kind 'subscriptions': this broker serves topics",
+            ["get", "queues"],
+            "error: unknown kind 'queues': this broker serves topics, channels, subscriptions",
         ),
         (["describe", "topic"], "error: name the resource, or a file with -f"),
         (
@@ -46,6 +46,34 @@ from ibrik_client import IbrikError, Unavailable
             "error: this deletes every message of a for good; say so with --yes",
         ),
         (["produce", "a", "--acks", "all"], "error: --acks all: durable or none"),
+        (
+            ["channel", "create", "a"],
+            "error: the destination: write one of --url, --tcp, --topic, there is none",
+        ),
+        (
+            ["channel", "create", "a", "--url", "http://x", "--topic", "b"],
+            "error: the destination: write one of --url, --tcp, --topic, not 2",
+        ),
+        (
+            ["channel", "create", "a", "--tcp", "printer"],
+            "error: --tcp printer: expected host:port",
+        ),
+        (
+            ["channel", "create", "a", "--url", "http://x", "--header", "x"],
+            "error: --header x: expected NAME=VALUE",
+        ),
+        (
+            ["channel", "create", "a", "--topic=b", "--signing-file=f", "--signing-env=E"],
+            "error: --signing-file or --signing-env, not both",
+        ),
+        (
+            ["subscription", "create", "a", "--topic", "b"],
+            "error: the way: write one of --push, --channel, --pull, --stream, there is none",
+        ),
+        (["listen", "0", "--verify"], "error: --verify needs the secret: --secret-file FILE"),
+        (["listen", "0", "--delay", "1"], "error: '1' is no duration"),
+        (["listen", "0", "--secret", "whsec_x"], "error: --secret is not taken: everybody here"),
+        (["produce", "a", "--token=x"], "error: --token is not taken: everybody here"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(

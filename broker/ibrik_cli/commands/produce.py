@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ibrik_cli.failures import WRONG_USAGE, Failure
-from ibrik_cli.options import DEFAULT_SERVER, Server, TopicName, examples
+from ibrik_cli.options import DEFAULT_SERVER, Server, TokenFile, TopicName, examples
 from ibrik_cli.records import InputFormat
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def produce(
     rate: Annotated[
         float | None, typer.Option("--rate", min=0.1, help="Messages a second at most.")
     ] = None,
+    token_file: TokenFile = None,
     server: Server = DEFAULT_SERVER,
 ) -> None:
     """Publish messages: each line of the input, each row, or the whole."""
@@ -59,7 +60,7 @@ def produce(
         raise Failure(f"{file}: no such file")
 
     async def run(progress: "Progress") -> None:
-        async with open_client(server, deadline_s=30) as client:
+        async with open_client(server, token_file=token_file, deadline_s=30) as client:
             values = read(file, format, key=key, is_whole=whole)
             async with client.publisher(topic, acks=acks) as publisher:
                 await publish_all(publisher, values, partition, rate, progress)

@@ -12,6 +12,7 @@ from ibrik_cli.options import (
     AdminAddress,
     AdminTokenFile,
     Files,
+    Namespace,
     Output,
     OutputOption,
     Server,
@@ -19,10 +20,17 @@ from ibrik_cli.options import (
 )
 
 if TYPE_CHECKING:
+    from ibrik_cli.kinds import Kind
+    from ibrik_cli.manifests import Place
+    from ibrik_cli.showing import Listing
     from ibrik_client import Client
 
-KINDS = ("topic", "topics", "topic.ibrik.dev", "topics.ibrik.dev", "ibt")
-Kind = Annotated[str, typer.Argument(metavar="KIND", help="topic, or message (describe only).")]
+KindWord = Annotated[
+    str,
+    typer.Argument(
+        metavar="KIND", help="topic, channel, subscription, or message (describe only)."
+    ),
+]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name; topic/partition/offset.")]
 OptionalFiles = Annotated[list[str] | None, Files.__metadata__[0]]
 
@@ -31,11 +39,13 @@ def register(app: typer.Typer) -> None:
     app.command(epilog=examples("ibrik apply -f topic.yaml", "cat *.yaml | ibrik apply -f -"))(
         apply
     )
-    app.command(epilog=examples("ibrik get topics", "ibrik get topic flights -o yaml"))(get)
+    app.command(epilog=examples("ibrik get subscriptions", "ibrik get topic flights -o yaml"))(get)
     app.command(
         epilog=examples("ibrik describe topic flights", "ibrik describe message orders/0/17")
     )(describe)
-    app.command(epilog=examples("ibrik delete topic flights", "ibrik delete -f topic.yaml"))(delete)
+    app.command(epilog=examples("ibrik delete channel billing", "ibrik delete -f topic.yaml"))(
+        delete
+    )
 
 
 def apply(
@@ -57,99 +67,114 @@ def apply(
 
 
 def get(
-    kind: Annotated[str, typer.Argument(metavar="[KIND]", help="topics")] = "topics",
+    kind: Annotated[
+        str, typer.Argument(metavar="[KIND]", help="topics, channels or subscriptions.")
+    ] = "topics",
     name: Annotated[str, typer.Argument(metavar="[NAME]", help="One of them.")] = "",
+    *,
     filename: OptionalFiles = None,
+    namespace: Namespace = None,
     output: OutputOption = Output.TABLE,
     server: Server = DEFAULT_SERVER,
 ) -> None:
     """List resources, or show those that files name."""
-    from ibrik_cli.manifests import load_resources, topic_name_of
     from ibrik_cli.session import run_with_client
-    from ibrik_cli.topics import list_topics, print_topics
+    from ibrik_cli.showing import print_listing, print_listings
 
-    names = [topic_name_of(r) for r in load_resources(filename)] if filename else [name or ""]
-    if not filename:
-        check_kind(kind)
-    found = run_with_client(server, lambda c: list_topics(c, [n for n in names if n]))
-    print_topics(found, output, is_single=bool(name) and not filename)
+    wanted = chosen(kind, name, filename, namespace)
+
+    async def work(client: "Client") -> "list[Listing]":
+        return [await each.look_up(client, places) for each, places in wanted]
+
+    listings = run_with_client(server, work)
+    if name and not filename:
+        print_listing(listings[0], output, is_single=True)
+    else:
+        print_listings(listings, output)
 
 
 def describe(
-    kind: Kind = "",
+    kind: KindWord = "",
     name: Name = "",
+    *,
     filename: OptionalFiles = None,
+    namespace: Namespace = None,
     output: OutputOption = Output.TABLE,
     server: Server = DEFAULT_SERVER,
 ) -> None:
-    """Everything that is known of one resource, or where one message is."""
-    from ibrik_cli.manifests import load_resources, topic_name_of
+    """Everything that is known of one resource, or of one message: where it is, who got it."""
+    from ibrik_cli.messages import describe_message
     from ibrik_cli.session import run_with_client
-    from ibrik_cli.topics import describe_message, describe_topic
 
     if kind == "message":
         run_with_client(server, lambda c: describe_message(c, name, output))
         return
-    names = [topic_name_of(r) for r in load_resources(filename)] if filename else [name]
-    if not filename:
-        check_kind(kind)
-        check_name(name)
+    wanted = chosen(kind, check_name(kind, name, filename), filename, namespace)
 
     async def work(client: "Client") -> None:
-        for each in names:
-            await describe_topic(client, each, output)
+        for each, places in wanted:
+            for place in places:
+                await each.describe(client, place, output)
 
     run_with_client(server, work)
 
 
 def delete(
-    kind: Kind = "",
+    kind: KindWord = "",
     name: Name = "",
     *,
     filename: OptionalFiles = None,
+    namespace: Namespace = None,
     output: OutputOption = Output.TABLE,
     admin: AdminAddress = DEFAULT_ADMIN,
     admin_token_file: AdminTokenFile = None,
     server: Server = DEFAULT_SERVER,
 ) -> int:
-    """Delete resources by their deletionPolicy: Retain, the default, keeps the data."""
-    from ibrik_cli.manifests import load_resources
+    """Delete resources by their deletionPolicy: Retain, the default, keeps data and cursors."""
+    from ibrik_cli.manifests import deletion_of, load_resources
     from ibrik_cli.session import run_with_client
-    from ibrik_cli.topics import deletion_of
 
     given = load_resources(filename) if filename else []
-    if not filename:
-        check_kind(kind)
-        check_name(name)
+    wanted = [] if given else chosen(kind, check_name(kind, name, filename), None, namespace)
 
     async def work(client: "Client") -> list[dict[str, Any]]:
-        resources = given or [await client.admin.topic(name)]
-        return await client.admin.apply([deletion_of(r) for r in resources])
+        found = [await each.read(client, place) for each, places in wanted for place in places]
+        return await client.admin.apply([deletion_of(r) for r in given or found])
 
     results = run_with_client(server, work, admin=admin, admin_token_file=admin_token_file)
     return report(results, output)
 
 
-def check_kind(kind: str) -> None:
-    if kind not in KINDS:
-        raise Failure(f"unknown kind {kind!r}: this broker serves topics", WRONG_USAGE)
+def chosen(
+    kind: str, name: str, files: list[str] | None, namespace: str | None
+) -> "list[tuple[Kind, list[Place]]]":
+    """Which resources a command is about: those of the files, the one named, or all of a kind."""
+    from ibrik_cli.kinds import by_kind, find_kind
+    from ibrik_cli.manifests import Place, load_resources
+
+    if files:
+        return by_kind(load_resources(files))
+    return [(find_kind(kind), [Place(name, namespace)] if name else [])]
 
 
-def check_name(name: str) -> None:
-    if not name:
-        raise Failure("name the resource, or a file with -f", WRONG_USAGE)
+def check_name(kind: str, name: str, files: list[str] | None) -> str:
+    from ibrik_cli.kinds import find_kind
+
+    if not files:
+        find_kind(kind)
+        if not name:
+            raise Failure("name the resource, or a file with -f", WRONG_USAGE)
+    return name
 
 
 def report(results: list[dict[str, Any]], output: Output) -> int:
     """Print what became of each resource; 1 when one was refused."""
     from ibrik_cli.manifests import display_name
-    from ibrik_cli.output import print_json, print_yaml
+    from ibrik_cli.showing import print_document
 
     refused = [r for r in results if r["result"] in ("refused", "conflict")]
-    if output is Output.JSON:
-        print_json(results)
-    elif output is Output.YAML:
-        print_yaml(results)
+    if output is not Output.TABLE:
+        print_document(results, output, ())
     else:
         for result in results:
             name = display_name({"kind": result["kind"], "metadata": result})

@@ -11,7 +11,9 @@ from ibrik_cli.options import (
     Output,
     OutputOption,
     Server,
+    TokenFile,
     TopicName,
+    Yes,
     examples,
 )
 
@@ -48,10 +50,12 @@ def create(
         str | None, typer.Option(help="What delete does: Retain, Delete or DeleteIfEmpty.")
     ] = None,
     output: OutputOption = Output.TABLE,
+    token_file: TokenFile = None,
     server: Server = DEFAULT_SERVER,
 ) -> None:
     """Create a topic."""
     from ibrik_cli.session import run_with_client
+    from ibrik_cli.showing import print_change
 
     kept = {"time": retention, "bytes": retention_bytes}
     wishes: dict[str, Any] = {
@@ -62,8 +66,10 @@ def create(
         "deletionPolicy": deletion_policy,
     }
     spec = {name: value for name, value in wishes.items() if value is not None}
-    created = run_with_client(server, lambda c: c.admin.create_topic(topic, spec))
-    _report(created, "created", output)
+    created = run_with_client(
+        server, lambda c: c.admin.create_topic(topic, spec), token_file=token_file
+    )
+    print_change(created, "created", output)
 
 
 @app.command("ls", epilog=examples("ibrik topic ls", "ibrik topic ls --output json"))
@@ -81,10 +87,11 @@ def describe(
     topic: TopicName, output: OutputOption = Output.TABLE, server: Server = DEFAULT_SERVER
 ) -> None:
     """Show one topic: what it shall be, what it is, offsets per partition."""
+    from ibrik_cli.manifests import Place
     from ibrik_cli.session import run_with_client
-    from ibrik_cli.topics import describe_topic
+    from ibrik_cli.topics import describe as describe_topic
 
-    run_with_client(server, lambda c: describe_topic(c, topic, output))
+    run_with_client(server, lambda c: describe_topic(c, Place(topic), output))
 
 
 @app.command(
@@ -95,12 +102,15 @@ def delete(
     policy: Annotated[
         str | None, typer.Option("--policy", help="Retain, Delete or DeleteIfEmpty, this once.")
     ] = None,
+    token_file: TokenFile = None,
     server: Server = DEFAULT_SERVER,
 ) -> None:
     """Delete a topic by its deletionPolicy: Retain, the default, keeps the data."""
     from ibrik_cli.session import run_with_client
 
-    state = run_with_client(server, lambda c: c.admin.delete_topic(topic, policy=policy))
+    state = run_with_client(
+        server, lambda c: c.admin.delete_topic(topic, policy=policy), token_file=token_file
+    )
     kept = "; its data stays, a topic of the same name adopts it" if state == "detached" else ""
     sys.stdout.write(f"topic.ibrik.dev/{topic} {state}{kept}\n")
 
@@ -112,7 +122,8 @@ def delete(
 )
 def purge(
     topic: TopicName,
-    yes: Annotated[bool, typer.Option("--yes", help="Do it; there is no way back.")] = False,
+    yes: Yes = False,
+    token_file: TokenFile = None,
     server: Server = DEFAULT_SERVER,
 ) -> None:
     """Delete every message of a topic. Offsets go on where they were."""
@@ -122,7 +133,7 @@ def purge(
         raise Failure(
             f"this deletes every message of {topic} for good; say so with --yes", WRONG_USAGE
         )
-    run_with_client(server, lambda c: c.admin.purge_topic(topic))
+    run_with_client(server, lambda c: c.admin.purge_topic(topic), token_file=token_file)
     sys.stdout.write(f"topic.ibrik.dev/{topic} purged\n")
 
 
@@ -132,16 +143,3 @@ def parse_partitioner(name: str | None) -> str | None:
     if name not in PARTITIONERS:
         raise Failure(f"unknown partitioner {name!r}: key, round_robin or sticky", WRONG_USAGE)
     return PARTITIONERS[name]
-
-
-def _report(resource: dict[str, Any], verb: str, output: Output) -> None:
-    from ibrik_cli.manifests import display_name
-    from ibrik_cli.output import print_json, print_yaml
-
-    match output:
-        case Output.JSON:
-            print_json(resource)
-        case Output.YAML:
-            print_yaml(resource)
-        case Output.TABLE:
-            sys.stdout.write(f"{display_name(resource)} {verb}\n")
