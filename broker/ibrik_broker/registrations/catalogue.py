@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
+import structlog
+
 from ibrik_api.errors import Refusal
 from ibrik_broker.metadata.database import Database
 from ibrik_broker.metadata.deliveries import FlowState
@@ -24,6 +26,8 @@ from ibrik_broker.registrations.turns import Turns
 from ibrik_broker.registrations.uses import Uses
 from ibrik_broker.topics.changes import TopicChange
 from ibrik_broker.topics.registry import Registry
+
+logger = structlog.get_logger("catalogue")
 
 AGAIN_SECONDS = 5.0
 """How often what could not be carried out is tried again."""
@@ -80,10 +84,13 @@ class Catalogue:
                 async with asyncio.timeout(AGAIN_SECONDS):
                     await self._woken.wait()
             self._woken.clear()
-            await self.catch_up()
             looks += 1
-            if looks % LOOKS_PER_CREDENTIALS == 0:
-                await self.channels.check_all_credentials()
+            try:
+                await self.catch_up()
+                if looks % LOOKS_PER_CREDENTIALS == 0:
+                    await self.channels.check_all_credentials()
+            except Exception:
+                logger.exception("catalogue failed")
 
     async def catch_up(self) -> None:
         """Carry out what topics changed, and what failed before."""

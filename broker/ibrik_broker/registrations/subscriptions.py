@@ -1,6 +1,7 @@
 """Subscriptions: resolved against the topics and channels that there are, and told to deliver."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ibrik_api.errors import Refusal
@@ -58,13 +59,16 @@ class Subscriptions(Collection[SubscriptionSpec, Told, Subscription]):
     # --- look -------------------------------------------------------------------------------------
 
     def view(self, entry: Entry[Told]) -> Subscription:
-        told = entry.wish
+        told, flow = entry.wish, None
+        if told is not None:
+            with suppress(Refusal):  # a change failed half way: it is not open now
+                flow = self._dispatcher.flow(entry.id)
         return subscription_view(
             entry.row,
             self.parse(entry.row.spec),
             entry.health,
             topic=None if told is None else told.subscription.topic,
-            flow=None if told is None else self._dispatcher.flow(entry.id),
+            flow=flow,
         )
 
     def matching(
@@ -173,7 +177,7 @@ class Subscriptions(Collection[SubscriptionSpec, Told, Subscription]):
         if inline is not None and (again or told is None or told.inline != inline):
             await self._dispatcher.put_channel(inline)
         if told is None:
-            await self._dispatcher.open(wish, self._state_of(entry.id))
+            await self._open(wish)
         elif again or told.subscription != wish:
             await self._dispatcher.change(wish)
         entry.wish = Told(wish, inline)
@@ -223,6 +227,14 @@ class Subscriptions(Collection[SubscriptionSpec, Told, Subscription]):
         self.closing[entry.id] = Closing(forget, has_inline)
         entry.wish = None
         await self.finish_closing(entry.id)
+
+    async def _open(self, wish: SubscriptionWish) -> None:
+        try:
+            await self._dispatcher.open(wish, self._state_of(wish.id))
+        except BaseException:
+            # It may be open half way: closed first, it can be opened again.
+            self.closing[wish.id] = Closing(forget=False, has_inline=False)
+            raise
 
     def _state_of(self, subscription_id: str) -> FlowState | None:
         """What the database knows of the flow, when all of them were read at the start."""

@@ -84,7 +84,8 @@ async def test_an_opening_that_failed_is_finished_by_the_same_wish(rig: Rig) -> 
     view, is_new = await subscriptions.put("billing", subscription("orders"))
     assert not is_new
     assert conditions(view)["Ready"] == ("True", "Ready")
-    assert rig.calls() == [("open", "billing")] * 2
+    # It may have been open half way.
+    assert [call for call, _ in rig.calls()] == ["open", "close", "open"]
 
 
 async def test_what_failed_is_tried_again_without_another_wish(rig: Rig) -> None:

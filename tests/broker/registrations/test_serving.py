@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
+from ibrik_api.errors import Refusal
 from ibrik_api.resources.channel import Circuit
 from ibrik_broker.registrations.catalogue import Catalogue
 from tests.broker.registrations.rig import HOOK, channel, conditions, pushed, resource, subscription
@@ -179,6 +181,28 @@ async def test_a_topic_made_again_is_delivered_from_its_start(tmp_path: Path) ->
         await served.catalogue.catch_up()
         await served.parts.publish("orders", b"3")
         await served.arrives(b"1", b"2", b"3")
+
+
+async def test_an_opening_that_the_database_broke_off_is_whole_after_the_next(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, f"sqlite:///{tmp_path}/metadata.db") as served:
+        await served.parts.topic("orders")
+        await served.catalogue.channels.put("hooks", channel())
+        async with served.parts.database.transaction() as connection:
+            await connection.execute(text("ALTER TABLE cursors RENAME TO away"))
+        with pytest.raises(Refusal) as caught:
+            await served.catalogue.subscriptions.put("billing", pushed("orders"))
+        assert caught.value.code == "metadata-unavailable"
+        view = served.catalogue.subscriptions.describe("billing")
+        assert conditions(view)["DataPlaneReady"] == ("False", "NotConfirmed")
+        async with served.parts.database.transaction() as connection:
+            await connection.execute(text("ALTER TABLE away RENAME TO cursors"))
+        await served.parts.publish("orders", b"1", b"2")
+        await served.catalogue.catch_up()
+        await served.arrives(b"1", b"2")
+        view = served.catalogue.subscriptions.describe("billing")
+        assert conditions(view)["Ready"] == ("True", "Ready")
 
 
 async def test_the_status_is_that_of_the_flow(tmp_path: Path) -> None:
