@@ -112,7 +112,7 @@ class HttpSender:
         self._wardrobe = Wardrobe(destination, namespace, credentials, clock_ms)
         self._is_service = destination.service is not None
         self._method, self._url = _address(destination)
-        self._host = self._url.host or ""
+        self._host = self._url.raw_host or ""
         self._session = client.session(is_service=self._is_service)
         self._timeout_s = destination.timeout_ms / 1_000
         self._options: dict[str, Any] = {
@@ -171,8 +171,9 @@ class HttpSender:
         wait_ms = parse_retry_after(headers.get(hdrs.RETRY_AFTER), self._clock_ms())
         answer = answered(status, duration_ms=duration_ms, retry_after_ms=wait_ms, body=body)
         if answer.error == "redirect" and hdrs.LOCATION in headers:
-            location = _without(spoken, headers[hdrs.LOCATION].encode(errors="replace"))
-            shown = location[:LOCATION_BYTES_SHOWN].decode(errors="replace")
+            # Without its query, which may hold what is nobody's business.
+            place = headers[hdrs.LOCATION].partition("?")[0].encode(errors="replace")
+            shown = _without(spoken, place)[:LOCATION_BYTES_SHOWN].decode(errors="replace")
             return answer._replace(detail=f"{answer.detail}: it points to {shown!r}")
         return answer
 
@@ -186,7 +187,9 @@ def _address(destination: Destination) -> tuple[str, URL]:
         url = URL(f"http://{service.name}:{service.port}{service.path}")
         return service.method.value, url
     assert destination.http is not None
-    return destination.http.method.value, URL(destination.http.url).with_fragment(None)
+    return destination.http.method.value, URL(destination.http.url).with_user(None).with_fragment(
+        None
+    )
 
 
 def _body(value: bytes | None) -> bytes | io.BytesIO | None:
@@ -228,7 +231,7 @@ class _Push:
         self._headers = headers
 
     async def __call__(self, request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-        # Headers that are given with the request are copied twice, one by one: a tenth of its cost.
+        # Headers that are given with the request are copied twice, one by one.
         request.headers.extend(self._headers)
         try:
             return await handler(request)

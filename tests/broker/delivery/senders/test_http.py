@@ -87,11 +87,11 @@ async def test_other_statuses_are_errors_with_what_was_said(status: int) -> None
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_redirect_is_never_followed(status: int) -> None:
     async with endpoint() as other:
-        location = f"Location: http://127.0.0.1:{other.port}/login\r\n"
+        location = f"Location: http://127.0.0.1:{other.port}/login?next=x\r\n"
         async with endpoint(reply(status, location)) as target, http_sender(target) as sender:
             answer = await sender.send(parcel())
     assert (answer.status, answer.error) == (status, "redirect")
-    assert "/login" in answer.detail
+    assert "/login'" in answer.detail, "where it leads, without the query"
     assert (len(target.requests), other.connection_count) == (1, 0)
 
 
@@ -293,7 +293,7 @@ async def test_an_endpoint_that_repeats_our_secrets_does_not_publish_them(tmp_pa
     (tmp_path / "token").write_text("hunter2")
     auth = {"bearer": {"secretRef": {"file": "token"}}}
     for status in (500, 302):
-        echo = reply(status, "Location: /?t=hunter2\r\n", b"you sent Bearer hunter2")
+        echo = reply(status, "Location: /hunter2\r\n", b"you sent Bearer hunter2")
         async with (
             endpoint(echo) as target,
             http_sender(target, auth=auth, folder=tmp_path) as sender,
