@@ -1,8 +1,7 @@
-"""Endpoints that behave as badly as a test asks, senders that speak to them, certificates."""
+"""Endpoints that behave as badly as a test asks, senders that speak to them, names that change."""
 
 import asyncio
 import socket
-import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -178,30 +177,3 @@ def parcel(
     record = StoredRecord(offset, 1_699_999_999_123, key, value, headers or [])
     given = {"subscription": "billing", "channel": "erp", "max_attempts": 12} | fields
     return Parcel("orders", "0b5b8e4c-0000-4000-8000-000000000001", 3, record, **given)
-
-
-def make_ca(folder: Path) -> Path:
-    """A certificate authority of the test's own; returns its certificate."""
-    _openssl(
-        folder, "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
-        " -subj /CN=test-ca -keyout ca.key -out ca.pem"
-    )  # fmt: skip
-    return folder / "ca.pem"
-
-
-def make_certificate(folder: Path, name: str, *, days: int = 1) -> tuple[Path, Path]:
-    """A certificate for `name` from the authority in the folder, and its key."""
-    (folder / "ext").write_text(f"subjectAltName=DNS:{name}\n")
-    _openssl(
-        folder, f"req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN={name}"
-        " -keyout server.key -out server.csr"
-    )  # fmt: skip
-    _openssl(
-        folder, f"x509 -req -in server.csr -CA ca.pem -CAkey ca.key -out server.pem -days {days}"
-        " -extfile ext"
-    )  # fmt: skip
-    return folder / "server.pem", folder / "server.key"
-
-
-def _openssl(folder: Path, command: str) -> None:
-    subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True)

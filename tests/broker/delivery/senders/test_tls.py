@@ -2,39 +2,40 @@
 
 import asyncio
 import ssl
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import trustme
 
 from ibrik_broker.delivery.answers import Answer
 from tests.broker.delivery.senders.rig import (
     Names,
     endpoint,
     http_sender,
-    make_ca,
-    make_certificate,
     parcel,
     tcp_sender,
 )
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("ca")
-    make_ca(folder)
-    return folder
+def authority() -> trustme.CA:
+    return trustme.CA()
 
 
 @pytest.fixture(params=["http", "tcp"])
-def deliver(request: pytest.FixtureRequest, authority: Path) -> Callable[..., Answer]:
+def deliver(
+    request: pytest.FixtureRequest, authority: trustme.CA, tmp_path: Path
+) -> Callable[..., Answer]:
     """Send one message to a server with a certificate for `name`, over either protocol."""
 
     async def over_http(server: ssl.SSLContext, tls: dict[str, object]) -> Answer:
         async with endpoint(tls=server) as target:
             url = f"https://hooks.test:{target.port}/"
             names = Names(**{"hooks.test": ["127.0.0.1"]})
-            async with http_sender(url, names=names, folder=authority, tls=tls) as sender:
+            async with http_sender(url, names=names, folder=tmp_path, tls=tls) as sender:
                 return await sender.send(parcel())
 
     async def over_tcp(server: ssl.SSLContext, tls: dict[str, object]) -> Answer:
@@ -45,7 +46,7 @@ def deliver(request: pytest.FixtureRequest, authority: Path) -> Callable[..., An
         listening = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=server)
         port = listening.sockets[0].getsockname()[1]
         names = Names(**{"hooks.test": ["127.0.0.1"]})
-        destination = {"host": "hooks.test", "names": names, "folder": authority}
+        destination = {"host": "hooks.test", "names": names, "folder": tmp_path}
         try:
             async with tcp_sender(port, **destination, tls=True, **trust(tls)) as sender:
                 return await sender.send(parcel())
@@ -53,9 +54,13 @@ def deliver(request: pytest.FixtureRequest, authority: Path) -> Callable[..., An
             listening.close()
 
     def run(name: str, *, days: int = 1, trusted: bool = True) -> Answer:
-        certificate, key = make_certificate(authority, name, days=days)
+        authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+        now = datetime.fromtimestamp(time.time(), UTC)
+        made = authority.issue_cert(
+            name, not_before=now - timedelta(days=7), not_after=now + timedelta(days=days)
+        )
         server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        server.load_cert_chain(certificate, key)
+        made.configure_cert(server)
         tls = {"caSecretRef": {"file": "ca.pem"}} if trusted else {}
         over = over_http if request.param == "http" else over_tcp
         return asyncio.run(over(server, tls))
@@ -88,7 +93,7 @@ def test_a_wrong_certificate_fails(
     assert said in answer.detail
 
 
-async def test_a_server_without_tls_fails(authority: Path) -> None:
+async def test_a_server_without_tls_fails() -> None:
     async with endpoint() as target:
         url = f"https://127.0.0.1:{target.port}/"
         async with http_sender(url, timeout="1s") as sender:
