@@ -12,16 +12,14 @@ from yarl import URL
 
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.channel import ChannelSpec
-from ibrik_api.resources.destination import HttpDestination, Method
+from ibrik_api.resources.destination import Method
 from ibrik_api.resources.destination_rules import check_destination
 from ibrik_api.resources.subscription import (
-    ChannelReference,
     Guarantee,
     Mode,
     Subscription,
     SubscriptionDeletionPolicy,
     SubscriptionSpec,
-    TopicReference,
 )
 from ibrik_api.resources.topic_rules import refuse_if
 from ibrik_broker.metadata.resources import ResourceState
@@ -65,17 +63,20 @@ class Endpoints:
         Raises Refusal: unknown-topic, invalid-destination, subscription-exists (other headers),
         shared-needs-pull …
         """
-        channel = ChannelSpec(
-            http=HttpDestination(url=url, method=method, headers=dict(headers or {}))
+        channel = ChannelSpec.parse(
+            {"http": {"url": url, "method": method, "headers": dict(headers or {})}}
         )
         refuse_if(check_destination(channel))
         names = names_of(topic, url, method)
-        subscription = SubscriptionSpec(
-            topic_ref=TopicReference(name=topic),
-            mode=Mode.PUSH,
-            channel_ref=ChannelReference(name=names.channel),
-            delivery=Guarantee.FIRE_AND_FORGET if fire_and_forget else Guarantee.AT_LEAST_ONCE,
-            deletion_policy=SubscriptionDeletionPolicy.DELETE,
+        guarantee = Guarantee.FIRE_AND_FORGET if fire_and_forget else Guarantee.AT_LEAST_ONCE
+        subscription = SubscriptionSpec.parse(
+            {
+                "topicRef": {"name": topic},
+                "mode": Mode.PUSH,
+                "channelRef": {"name": names.channel},
+                "delivery": guarantee,
+                "deletionPolicy": SubscriptionDeletionPolicy.DELETE,
+            }
         )
         async with self._turns:
             return await self._subscribe(names, channel, subscription)
@@ -140,11 +141,17 @@ def names_of(topic: str, url: str, method: Method) -> Names:
 
 
 def normalised(url: str) -> str:
-    """One spelling of each URL: case of the host, default port, empty path, escapes, dots."""
-    parsed = URL(url).with_fragment(None)
-    is_default = parsed.explicit_port is not None and parsed.is_default_port()
-    parsed = parsed.with_port(None) if is_default else parsed
-    return f"{parsed.origin()}{parsed.raw_path_qs}"
+    """One spelling of each URL: case of the host, default port, empty path, escapes, dots.
+
+    Raises Refusal `invalid-destination`.
+    """
+    try:
+        parsed = URL(url).with_fragment(None)
+        if parsed.explicit_port is not None and parsed.is_default_port():
+            parsed = parsed.with_port(None)
+        return f"{parsed.origin()}{parsed.raw_path_qs}"
+    except ValueError as error:
+        raise Refusal("invalid-destination", f"{url[:100]!r} is no URL: {error}.") from error
 
 
 def _refuse_other_guarantee(

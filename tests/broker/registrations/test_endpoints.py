@@ -102,6 +102,12 @@ async def test_leaving_takes_the_channel_along(rig: Rig) -> None:
         assert caught.value.code == "unknown-subscription"
 
 
+async def test_leaving_with_what_is_no_url_is_refused(rig: Rig) -> None:
+    with pytest.raises(Refusal) as caught:
+        await rig.catalogue.endpoints.unsubscribe_endpoint("orders", "http://a:b/")
+    assert caught.value.code == "invalid-destination"
+
+
 async def test_a_channel_that_others_name_stays(rig: Rig) -> None:
     made = await rig.catalogue.endpoints.subscribe("orders", URL)
     await rig.catalogue.subscriptions.put("other", pushed("orders", to=made.channel))
@@ -114,6 +120,8 @@ async def test_a_channel_that_others_name_stays(rig: Rig) -> None:
     [
         ({"topic": "nothing", "url": URL}, "unknown-topic"),
         ({"topic": "orders", "url": "ftp://example.org"}, "invalid-destination"),
+        ({"topic": "orders", "url": "x"}, "invalid-resource"),
+        ({"topic": "orders", "url": "http://a:b/hook"}, "invalid-destination"),
         ({"topic": "orders", "url": URL, "headers": {"Host": "x"}}, "invalid-destination"),
         ({"topic": "jobs", "url": URL}, "shared-needs-pull"),
     ],
