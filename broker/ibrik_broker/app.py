@@ -91,9 +91,12 @@ async def _serve_doors(
         try:
             await _serve_until(ending, doors, await doors.open())
         finally:
-            await doors.close(_drain_seconds(settings, ending))
+            seconds = _drain_seconds(settings, ending)
+            async with asyncio.TaskGroup() as closing:
+                closing.create_task(doors.close(seconds))
+                closing.create_task(delivery.drain(seconds))
     finally:
-        await delivery.close(_drain_seconds(settings, ending))
+        await delivery.close()
 
 
 async def _serve_until(ending: "Ending", doors: "Doors", banner: str) -> None:
@@ -165,7 +168,10 @@ class Doors:
             gatekeeper=gatekeeper_of(settings.auth),
             access=access_of(settings),
             delivery=Registered(
-                delivery.catalogue, delivery.dispatcher, AttemptHistory(core.database)
+                delivery.catalogue,
+                delivery.dispatcher,
+                AttemptHistory(core.database),
+                delivery.guard,
             ),
             make_consumers=partial(
                 ConsumerPlane,

@@ -180,10 +180,14 @@ class Delivery:
             self.dispatcher, self.guard, now_ms=clock_ms(), now_ticks=ticks_ms()
         )
 
-    async def close(self, seconds: float) -> None:
-        """Deliver nothing new, let what is on its way end, keep what is known."""
+    async def drain(self, seconds: float) -> None:
+        """Deliver nothing new, let what is on its way end."""
+        await self.dispatcher.drain(seconds)
+
+    async def close(self) -> None:
+        """Keep what is known, and end; after `drain` and after the doors."""
         self._following.cancel()
-        await self.dispatcher.close(seconds)
+        await self.dispatcher.close()
         await self.senders.close()
 
 

@@ -24,7 +24,8 @@ from ibrik_broker.delivery.answers import Answer, answered, failed
 from ibrik_broker.delivery.dispatcher import Dispatcher
 from ibrik_broker.delivery.flow import Flow
 from ibrik_broker.delivery.retry import resolve_policy
-from ibrik_broker.delivery.senders.parcel import Parcel
+from ibrik_broker.delivery.senders.parcel import Parcel, Sender
+from ibrik_broker.delivery.senders.topic import TopicSender
 from ibrik_broker.delivery.wishes import ChannelWish, SubscriptionWish
 from ibrik_broker.metadata.database import Database
 from ibrik_broker.metadata.deliveries import DeliveryStore, FlowState
@@ -136,6 +137,11 @@ class DeliveryParts:
         self.dispatcher.alarms.ring()
         await settled()
 
+    async def stop(self, seconds: float = 5.0) -> None:
+        """End deliveries; with 0 seconds what is on its way is cut off, as by a SIGKILL."""
+        await self.dispatcher.drain(seconds)
+        await self.dispatcher.close()
+
     async def until(self, is_so: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not is_so():
@@ -193,7 +199,7 @@ async def open_delivery(
                 engine,
                 store,
                 tasks,
-                make_sender=lambda _: sender,
+                make_sender=lambda wish: _sender(wish, engine, sender),
                 ensure_topic=registry.ensure_topic,
                 clock_ms=clock,
                 ticks_ms=clock,
@@ -206,11 +212,19 @@ async def open_delivery(
             dispatcher.on_halt = on_halt
             await dispatcher.start()
             yield parts
-            await dispatcher.close()
+            await parts.stop()
     finally:
         await engine.close()
         await database.close()
         volume.close()
+
+
+def _sender(wish: ChannelWish, engine: Engine, recording: RecordingSender) -> Sender:
+    """Into topics really; to everything else as the test says."""
+    topic = wish.destination.topic
+    if topic is None:
+        return recording
+    return TopicSender(topic.name, engine=engine, timeout_ms=5_000)
 
 
 def _fail(error: StorageFailed) -> None:

@@ -18,6 +18,7 @@ from ibrik_broker.delivery.message import Delivery
 from ibrik_broker.delivery.wishes import SubscriptionWish
 from ibrik_broker.partitions.engine import Engine
 from ibrik_broker.partitions.messages import Message
+from ibrik_broker.partitions.topic import Topic
 from ibrik_log.record import Record
 
 SUFFIX = ".dlq"
@@ -82,7 +83,7 @@ class DeadLetters:
     async def _write(
         self, name: str, flow: Flow, wish: SubscriptionWish, delivery: Delivery, reason: Reason
     ) -> None:
-        await self._ensure_topic(name)
+        target = await self._topic(name)
         assert flow.topic is not None, "a message in hand has a topic"
         place = message_id(flow.topic.id, delivery.partition, delivery.offset)
         record = delivery.record
@@ -91,7 +92,16 @@ class DeadLetters:
         # again, it is another one.
         identity = f"{wish.id}:{place}:{delivery.first_ms}".encode()
         message = Message(Record(record.key, record.value, headers), None, identity, b"dlq")
-        await self._engine.publish(self._engine.topic(name), [message])
+        await self._engine.publish(target, [message])
+
+    async def _topic(self, name: str) -> Topic:
+        try:
+            return self._engine.topic(name)
+        except Refusal as refusal:
+            if refusal.code != "unknown-topic":
+                raise
+        await self._ensure_topic(name)
+        return self._engine.topic(name)
 
     def _headers(
         self, topic: str, place: str, wish: SubscriptionWish, delivery: Delivery, reason: Reason

@@ -93,8 +93,8 @@ class Dispatcher:
         self._engine.watch(self._on_topic, self._on_news)
         self._look()
 
-    async def close(self, drain_seconds: float = 5.0) -> None:
-        """Send nothing new, let what is on its way end, write what is known."""
+    async def drain(self, seconds: float) -> None:
+        """Hand out nothing new, and let what is on its way end; leases can still be settled."""
         for push in self._pushes.values():
             push.flow.halt = push.flow.halt or "closing"
         for leases in self._leases.values():
@@ -104,7 +104,12 @@ class Dispatcher:
         self.alarms.close()
         async with asyncio.TaskGroup() as closing:
             for pusher in self._pushers.values():
-                closing.create_task(pusher.close(drain_seconds))
+                closing.create_task(pusher.close(seconds))
+
+    async def close(self) -> None:
+        """Write what is known, and end; after `drain`."""
+        for task in self._parts.background:
+            task.cancel()
         with suppress(Refusal):
             await self.ledger.commit()
         self.ledger.close()

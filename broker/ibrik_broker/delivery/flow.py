@@ -175,6 +175,11 @@ class Flow:
             self.halt = "gap"
             self._tell_gap()
 
+    def let_go(self) -> None:
+        """Forget what was read and nobody took: it is read again when it is needed."""
+        for part in self.parts:
+            part.let_go()
+
     def look_for_gaps(self) -> None:
         """Notice what retention took from a flow that reads nothing at the moment."""
         for part in self.parts:

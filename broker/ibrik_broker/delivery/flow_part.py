@@ -84,7 +84,9 @@ class FlowPart:
         return True
 
     def give_back(self, delivery: Delivery) -> None:
-        """To its place among what may go, by offset."""
+        """To its place among what may go, by offset; unless it is read again anyway."""
+        if delivery.offset >= self.read_offset:
+            return
         later = []
         while self.fresh and self.fresh[0].offset < delivery.offset:
             later.append(self.fresh.popleft())
@@ -106,6 +108,12 @@ class FlowPart:
             epoch=epoch,
             wall_ms=self._wall_ms,
         )
+
+    def let_go(self) -> None:
+        """Forget what was read, unless lanes hold messages in their order."""
+        if self.fresh and not self.lanes.is_used:
+            self.read_offset = min(delivery.offset for delivery in self.fresh)
+            self.fresh.clear()
 
     def unsettled_count(self, topic: Topic | None) -> int:
         """Neither settled nor parked, of what the log holds; of what was read while it is away."""

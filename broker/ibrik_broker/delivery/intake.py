@@ -120,7 +120,7 @@ class Intake:
                 part.read_offset = part.end
                 break
             part.read_offset = record.offset + 1
-            if part.progress.is_settled(record.offset):
+            if part.progress.is_settled(record.offset) or record.offset in part.in_hand:
                 continue
             if wanted is not None and not wanted.matches(record, self._plain_event(part, record)):
                 part.progress.settle(record.offset)

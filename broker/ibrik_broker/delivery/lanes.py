@@ -32,6 +32,10 @@ class Lanes:
         self.held_count = 0
         self.held_bytes = 0
 
+    @property
+    def is_used(self) -> bool:
+        return bool(self._waiting)
+
     def take(self, lane: bytes) -> None:
         """Take a free lane, for a message that is parked already."""
         self._waiting.setdefault(lane, deque())

@@ -90,6 +90,7 @@ class Ledger:
         self._work = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
         self._is_closed = False
+        self._has_ended = False
 
     # --- note -------------------------------------------------------------------------------------
 
@@ -128,7 +129,7 @@ class Ledger:
 
         Raises Refusal `metadata-unavailable`; what was noted is kept and written later.
         """
-        if not self._notes and not self._one_at_a_time.locked():
+        if self._has_ended or (not self._notes and not self._one_at_a_time.locked()):
             return
         written: asyncio.Future[None] = self._loop.create_future()
         self._waiting.append(written)
@@ -147,6 +148,7 @@ class Ledger:
             self._work.clear()
             async with self._one_at_a_time:
                 await self._write()
+        self._has_ended = True
 
     def close(self) -> None:
         self._is_closed = True

@@ -75,24 +75,22 @@ class Outlet:
 
         While some are on their way, the next ones are claimed: at least CLAIM_AHEAD of them.
         """
-        if not self._is_open(now_ticks):
+        if self.is_closing or not self.is_open(now_ticks):
             return 0
         busy = self.in_flight + self.queued
-        match self._breaker.state(now_ticks):
-            case Circuit.CLOSED:
-                most = min(self.concurrency, share)
-                room = most + max(most, CLAIM_AHEAD) - busy
-            case Circuit.HALF_OPEN:
-                room = 1 - busy
-            case _:
-                return 0
+        if self._breaker.state(now_ticks) is Circuit.HALF_OPEN:
+            room = 1 - busy
+        else:
+            most = min(self.concurrency, share)
+            room = most + max(most, CLAIM_AHEAD) - busy
         if self._rate is not None:
             room = min(room, self._rate.available(now_ticks))
         return max(0, room)
 
-    def _is_open(self, now_ticks: int) -> bool:
-        is_halted = self.is_closing or self.wish.halt is not None
-        return not is_halted and now_ticks >= self._paused_until_ticks
+    def is_open(self, now_ticks: int) -> bool:
+        """Whether nothing but its own concurrency and rate hold messages back."""
+        is_held = self.wish.halt is not None or now_ticks < self._paused_until_ticks
+        return not is_held and self._breaker.state(now_ticks) is not Circuit.OPEN
 
     def wants(self, share: int, now_ticks: int) -> bool:
         """Whether it is time to claim: a few at a time would cost a commit each."""
@@ -105,9 +103,7 @@ class Outlet:
 
     def may_send(self, now_ticks: int) -> bool:
         """Whether the next claimed message may really go; half open it becomes the probe."""
-        if not self._is_open(now_ticks):
-            return False
-        return self._breaker.allows(now_ticks)
+        return self.is_open(now_ticks) and self._breaker.allows(now_ticks)
 
     def next_ticks(self, now_ticks: int) -> int | None:
         """When there may be room again without any news; None: only news can help."""

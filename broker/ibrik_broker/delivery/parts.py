@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import structlog
@@ -34,12 +34,17 @@ class Parts:
     on_halt: Callable[[str, str, str], Awaitable[None]]
     """A channel is gone, a subscription stopped at a gap: (kind, id, reason), to be kept."""
 
+    background: set[asyncio.Task[None]] = field(default_factory=set)
+    """What goes on beside deliveries; cancelled at the end."""
+
     def halt(self, kind: str, identity: str, reason: str) -> None:
         self.insist(partial(self.on_halt, kind, identity, reason))
 
     def insist(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do it in the background; while the database is away, again and again."""
-        self.tasks.create_task(_insist(work))
+        task = self.tasks.create_task(_insist(work))
+        self.background.add(task)
+        task.add_done_callback(self.background.discard)
 
 
 async def _insist(work: Callable[[], Awaitable[None]]) -> None:

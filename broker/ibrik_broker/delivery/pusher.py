@@ -40,11 +40,14 @@ class Pusher:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def close(self, seconds: float) -> None:
-        """Claim nothing new, let what is on its way end, then end it; its claims stay."""
+        """Claim nothing new, send what is claimed, then give up.
+
+        What is on its way keeps its claim, and is one made attempt at the next start.
+        """
         self.outlet.is_closing = True
-        self._give_all_back()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
+        self._give_all_back()
         for task in self._tasks:
             task.cancel()
         await self.sender.close()
@@ -81,8 +84,13 @@ class Pusher:
         if self.outlet.wants(self._parts.share(), now_ticks):
             self._is_feeding = True
             self._start(self._feed())
-        elif (ticks := self.outlet.next_ticks(now_ticks)) is not None:
+            return
+        ticks = self.outlet.next_ticks(now_ticks)
+        if ticks is not None:
             self._parts.alarms.arrange(self, ticks)
+        if not self.outlet.is_open(now_ticks):
+            for push in self._ready:
+                push.flow.let_go()  # nothing leaves for a while: memory is for others
 
     def on_alarm(self) -> None:
         """The circuit, a pause or the rate may allow more."""
@@ -169,7 +177,8 @@ class Pusher:
             while self._queue:
                 push, delivery = self._queue.popleft()
                 self.outlet.queued = len(self._queue)
-                if not self.outlet.may_send(self._parts.ticks_ms()):
+                # What has one try was settled before: it is sent whatever is known by now.
+                if not push.is_once and not self.outlet.may_send(self._parts.ticks_ms()):
                     self._queue.appendleft((push, delivery))
                     self._give_all_back()
                     break
@@ -201,6 +210,7 @@ class Pusher:
                 return
         topic = flow.topic
         if topic is None:
+            flow.counters.lost += push.is_once
             flow.give_back([delivery])
             return
         parcel = Parcel(

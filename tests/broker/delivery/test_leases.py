@@ -120,7 +120,7 @@ async def test_leases_outlive_a_restart_until_their_deadline(tmp_path: Path) -> 
         leases = await _leases(parts, ack_deadline_ms=60_000)
         await parts.publish("orders", b"1", b"2")
         kept = _refs(await _lease(leases))
-        await parts.dispatcher.close(0)
+        await parts.stop(0)
     async with open_delivery(tmp_path, clock=parts.clock) as parts:
         leases = await _leases(parts, ack_deadline_ms=60_000)
         assert await _lease(leases) == []

@@ -97,7 +97,7 @@ async def test_order_holds_over_a_crash_while_the_first_is_on_its_way(
         await _publish(parts, "a1 a2 a3")
         await parts.until(lambda: parts.sender.open_count == 1)
         assert (await parts.stored(flow)).cursors[0].claimed[0][:3] == [0, 1, 1]
-        await parts.dispatcher.close(0)  # what was on its way is cut off: its claim stays
+        await parts.stop(0)  # what was on its way is cut off: its claim stays
     clock = parts.clock
     async with open_delivery(tmp_path, clock=clock) as parts:
         flow = await parts.subscribe("billing", "orders", ordering=ordering)

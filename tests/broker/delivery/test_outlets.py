@@ -54,7 +54,7 @@ async def test_a_hanging_destination_delays_no_other(tmp_path: Path) -> None:
         await parts.publish("orders", *[b"x"] * 200)
         await parts.until(lambda: sum(p.channel == "fine" for p in parts.sender.parcels) == 200)
         assert parts.dispatcher.outlet("hanging").in_flight == 16
-        await parts.dispatcher.close(0)
+        await parts.stop(0)
 
 
 async def test_an_open_circuit_costs_no_attempts(tmp_path: Path) -> None:
@@ -257,8 +257,8 @@ async def test_attempts_are_never_more_than_allowed_over_any_number_of_crashes(
             if life == 0:
                 await parts.publish("orders", b"1")
             await parts.advance(10_000)
-            await parts.until(lambda: parts.sender.open_count == 1 or flow.backlog == 0)
-            await parts.dispatcher.close(0)
+            await parts.until(lambda f=flow, s=sender: s.open_count == 1 or f.backlog == 0)  # type: ignore[misc]
+            await parts.stop(0)
             sender.open_count = 0
     assert [parcel.attempt for parcel in parts.sender.parcels] == [1, 2, 3]
     async with open_delivery(tmp_path, clock=clock) as parts:

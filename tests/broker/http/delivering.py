@@ -1,0 +1,89 @@
+"""Delivery behind the doors of `rig.py`: a real dispatcher, real senders, the real catalogue."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from ibrik_broker.delivery.credentials import Credentials
+from ibrik_broker.delivery.dispatcher import Dispatcher
+from ibrik_broker.delivery.egress import Egress
+from ibrik_broker.delivery.guard import Guard
+from ibrik_broker.delivery.senders.factory import Senders
+from ibrik_broker.delivery.senders.parcel import Sender
+from ibrik_broker.delivery.tokens import Tokens
+from ibrik_broker.delivery.wishes import ChannelWish
+from ibrik_broker.http.catalogue import Delivery
+from ibrik_broker.http.consuming import ConsumerPlane, Subscriptions
+from ibrik_broker.metadata.attempts import AttemptHistory
+from ibrik_broker.metadata.deliveries import DeliveryStore
+from ibrik_broker.metadata.keys import lease_key
+from ibrik_broker.registrations.catalogue import Catalogue
+from tests.support.registry import Parts
+
+
+@dataclass(frozen=True)
+class Delivering:
+    delivery: Delivery
+    consumers: Subscriptions
+
+    @property
+    def make_consumers(self) -> partial[ConsumerPlane]:
+        return partial(ConsumerPlane, self.consumers)
+
+
+@asynccontextmanager
+async def delivering(parts: Parts, folder: Path) -> AsyncIterator[Delivering]:
+    """Loopback may be delivered to; the metadata service of a cloud may not."""
+    guard = Guard(Egress(allow_loopback=True))
+    senders = Senders(
+        guard=guard,
+        credentials=Credentials(folder / "credentials", {}),
+        engine=parts.engine,
+        clock_ms=clock_ms,
+    )
+
+    def make_sender(wish: ChannelWish) -> Sender:
+        return senders.open(wish.destination, wish.namespace)
+
+    async with asyncio.TaskGroup() as tasks:
+        dispatcher = Dispatcher(
+            parts.engine,
+            DeliveryStore(parts.database),
+            tasks,
+            make_sender=make_sender,
+            ensure_topic=parts.registry.ensure_topic,
+            clock_ms=clock_ms,
+            ticks_ms=ticks_ms,
+        )
+        await dispatcher.start()
+        catalogue = Catalogue(
+            parts.registry, parts.database, dispatcher, clock_ms=clock_ms, ticks_ms=ticks_ms
+        )
+        await catalogue.load()
+        running = tasks.create_task(catalogue.run())
+        try:
+            yield Delivering(
+                Delivery(catalogue, dispatcher, AttemptHistory(parts.database), guard),
+                Subscriptions(
+                    dispatcher,
+                    lambda name: catalogue.subscriptions.find(name).id,
+                    Tokens(await lease_key(parts.database)),
+                ),
+            )
+        finally:
+            running.cancel()
+            await dispatcher.drain(1.0)
+            await dispatcher.close()
+            await senders.close()
+
+
+def clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def ticks_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
