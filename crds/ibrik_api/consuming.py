@@ -39,6 +39,9 @@ class LeasedMessage(MessageView, kw_only=True):
 
 class LeaseList(Struct):
     topic: str
+    deadline_ms: Annotated[
+        int, Meta(ge=0, description="From the answer to the deadline, for clocks that differ.")
+    ]
     messages: list[LeasedMessage]
 
 
@@ -96,7 +99,7 @@ class NackResult(Struct):
 
 class ExtendResult(Struct):
     extended: Position
-    deadline: Annotated[Timestamp, Meta(description="At least until then.")]
+    deadline_ms: Annotated[int, Meta(ge=0, description="From the answer to the new deadline.")]
     stale: list[StaleLease]
 
 

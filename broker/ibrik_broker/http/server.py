@@ -5,7 +5,7 @@ clients that end their side of the connection before they read the answer.
 """
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
@@ -13,6 +13,9 @@ from aiohttp.web_protocol import RequestHandler
 from ibrik_api.errors import Refusal
 from ibrik_broker.http.problems import internal, refuse
 from ibrik_broker.settings import LimitSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MAX_LINE_BYTES = 8_190
 """Request line and each header. A cursor of 256 partitions takes under 3,200."""
@@ -24,11 +27,15 @@ LINGERING_SECONDS = 2.0
 class DoorProtocol(RequestHandler):
     """One connection."""
 
-    __slots__ = ("_limits",)
+    __slots__ = ("_limits", "has_ended", "on_end")
 
     def __init__(self, manager: web.Server, limits: LimitSettings, **kwargs: Any) -> None:
         super().__init__(manager, **kwargs)
         self._limits = limits
+        self.has_ended = False
+        """The client ended its side, or is gone: from here these look alike."""
+        self.on_end: Callable[[], None] | None = None
+        """Called once, at that moment; for requests that must not be answered to nobody."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -46,14 +53,25 @@ class DoorProtocol(RequestHandler):
             self._next_keepalive_close_time, self._process_keepalive
         )
 
+    def connection_lost(self, exc: BaseException | None) -> None:
+        super().connection_lost(exc)
+        self._note_end()
+
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """The client sends no more. It still gets its answer, but no body will become whole."""
+        self._note_end()
         is_idle = self._waiter is not None and not self._messages
         if is_idle or self._manager is None:
             return None
         self._close = True  # after the answer
         self._loop.call_soon(self._end_of_input)
         return True
+
+    def _note_end(self) -> None:
+        self.has_ended = True
+        on_end, self.on_end = self.on_end, None
+        if on_end is not None:
+            on_end()
 
     def _end_of_input(self) -> None:
         if self._manager is None:

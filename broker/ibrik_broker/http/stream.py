@@ -156,27 +156,36 @@ class Stream:
                 next_offset = refusal.facts["to_offset"]
             case _:
                 raise refusal
-        gap = {
-            "partition": partition,
-            "from": positions[partition],
-            "to": next_offset,
-            "count": next_offset - positions[partition],
-            "reason": refusal.code,
-        }
+        event = gap_event(partition, positions[partition], next_offset, refusal.code)
         positions[partition] = next_offset
-        event = b"event: gap\ndata: " + msgspec.json.encode(gap) + b"\n"
         await response.write(event + _closing_id(topic, positions))
 
     async def _say_goodbye(self, response: web.StreamResponse, reason: str) -> None:
         """The last event. Each reader has another time to come back, so not all come at once."""
         self._goodbye_count += 1
-        retry_ms = 500 + self._goodbye_count * 50 % 10_000
-        goodbye = f'event: goodbye\nretry: {retry_ms}\ndata: {{"reason":"{reason}"}}\n\n'
         try:
-            await response.write(goodbye.encode())
+            await response.write(goodbye_event(self._goodbye_count, reason))
             await response.write_eof()
         except ConnectionError:
             pass  # gone before it heard it
+
+
+def goodbye_event(number: int, reason: str) -> bytes:
+    """The last event of the stream that is the `number`-th to be let go."""
+    retry_ms = 500 + number * 50 % 10_000
+    return f'event: goodbye\nretry: {retry_ms}\ndata: {{"reason":"{reason}"}}\n\n'.encode()
+
+
+def gap_event(partition: int, start: int, end: int, reason: str) -> bytes:
+    """What cannot be read any more; the empty line that ends an event is up to the caller."""
+    gap = {
+        "partition": partition,
+        "from": start,
+        "to": end,
+        "count": end - start,
+        "reason": reason,
+    }
+    return b"event: gap\ndata: " + msgspec.json.encode(gap) + b"\n"
 
 
 def _closing_id(topic: Topic, positions: list[int]) -> bytes:

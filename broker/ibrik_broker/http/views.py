@@ -49,8 +49,11 @@ def json_base64(content: bytes) -> bytes:
     return b'"' + base64.b64encode(content) + b'"'
 
 
-def message_view(topic: Topic, partition: int, record: StoredRecord) -> bytes:
-    """One message as JSON on one line: `MessageView` of `ibrik_api.messages`."""
+def message_view(topic: Topic, partition: int, record: StoredRecord, more: bytes = b"") -> bytes:
+    """One message as JSON on one line: `MessageView` of `ibrik_api.messages`, and `more` members.
+
+    `more` is JSON that begins with a comma.
+    """
     offset, timestamp_ms, key, value, headers = record
     known = dict(headers)
     parts = [
@@ -68,7 +71,7 @@ def message_view(topic: Topic, partition: int, record: StoredRecord) -> bytes:
         parts += (b',"value_base64":', json_base64(value)) if document != value else ()
     if known:
         parts.append(_headers_view(known))
-    parts.append(b"}")
+    parts += (more, b"}")
     return b"".join(parts)
 
 
