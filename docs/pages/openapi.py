@@ -5,14 +5,25 @@ The doors are put together without anything behind them: nothing is called, only
 
 import asyncio
 import json
+from functools import partial
 from typing import Any
 
 from ibrik_broker.http import admin, data
+from ibrik_broker.http.catalogue import Delivery
+from ibrik_broker.http.consuming import ConsumerPlane, Subscriptions
 from ibrik_broker.http.openapi import build_document
 from ibrik_broker.settings import LimitSettings
 from ibrik_broker.telemetry.collector import BrokerCollector
 
-NOTHING: Any = None
+
+class _Nothing:
+    """Stands behind the doors; what belongs to it is nothing, too."""
+
+    def __getattr__(self, _name: str) -> "_Nothing":
+        return self
+
+
+NOTHING: Any = _Nothing()
 
 
 def pages() -> dict[str, str]:
@@ -28,6 +39,8 @@ async def _pages() -> dict[str, str]:
         allocate_producer_id=NOTHING,
         publishers=NOTHING,
         clients=NOTHING,
+        delivery=Delivery(NOTHING, NOTHING, NOTHING, NOTHING),
+        make_consumers=partial(ConsumerPlane, Subscriptions(NOTHING, NOTHING, NOTHING)),
     )
     private = admin.build_admin_plane(
         NOTHING, NOTHING, limits, is_ready=bool, collector=BrokerCollector()

@@ -13,6 +13,7 @@ from ibrik_broker.auth.gatekeeper import Gatekeeper
 from ibrik_broker.auth.publishers import Publishers
 from ibrik_broker.http.access import Access
 from ibrik_broker.http.bodies import BodyGate, BodyReader
+from ibrik_broker.http.catalogue import Delivery, catalogue_operations
 from ibrik_broker.http.clients import client_operations
 from ibrik_broker.http.docs import add_docs
 from ibrik_broker.http.door import Door
@@ -67,31 +68,32 @@ def build_data_plane(
     clients: Clients,
     gatekeeper: Gatekeeper | None = None,
     access: Access = Access(),  # noqa: B008 - a value
+    delivery: Delivery | None = None,
     create_topic: Callable[[str], Awaitable[None]] | None = None,
     make_consumers: "Callable[[Door, int], ConsumerPlane] | None" = None,
     heartbeat_ms: int = HEARTBEAT_MS,
 ) -> DataPlane:
     """`create_topic` makes a topic on first use (`--dev`); None refuses unknown topics.
 
-    `make_consumers` makes what serves consumers, of the door and the time of a heartbeat; None
-    serves topics alone.
+    `delivery` serves channels, subscriptions and subscribers. `make_consumers` makes what serves
+    consumers, of the door and the time of a heartbeat. Without both it serves topics alone.
     """
     gate = BodyGate(limits.in_flight_bytes)
     patience = Patience(limits.request_timeout_ms)
     admission = Admission(publishers, gatekeeper)
     door = Door(engine, limits, gate, BodyReader(limits), patience, create_topic, admission)
     stream = Stream(door, heartbeat_ms)
+    consumers = None if make_consumers is None else make_consumers(door, heartbeat_ms)
     operations = access.restrict(
         [
             *message_operations(door, stream),
             *topic_operations(door, registry, allocate_producer_id),
             *publisher_operations(door, publishers),
             *client_operations(door, clients),
+            *(() if delivery is None else catalogue_operations(door, delivery)),
+            *(() if consumers is None else consumers.operations),
         ]
     )
-    consumers = None if make_consumers is None else make_consumers(door, heartbeat_ms)
-    if consumers is not None:
-        operations += consumers.operations
     counters = RouteCounters()
     app = web.Application()
     add_docs(app, partial(build_document, "Ibrik", DESCRIPTION, operations))

@@ -18,9 +18,11 @@ from ibrik_broker.http.access import Access
 from ibrik_broker.http.admin import AdminPlane, build_admin_plane
 from ibrik_broker.http.data import DataPlane, build_data_plane
 from ibrik_broker.http.server import DoorRunner
+from ibrik_broker.registrations.catalogue import Catalogue
 from ibrik_broker.settings import LimitSettings
-from ibrik_broker.telemetry.metrics import BrokerCollector
+from ibrik_broker.telemetry.collector import BrokerCollector
 from ibrik_log.files import Disk
+from tests.broker.http.delivering import Delivering, delivering
 from tests.support.registry import Parts, open_parts
 
 TIMEOUT_S = 20.0
@@ -68,6 +70,12 @@ class Rig:
     runners: tuple[DoorRunner, DoorRunner]
     session: ClientSession
     is_ready: bool = True
+    delivers: Delivering | None = None
+
+    @property
+    def catalogue(self) -> Catalogue:
+        assert self.delivers is not None
+        return self.delivers.delivery.catalogue
 
     async def call(
         self,
@@ -158,7 +166,10 @@ async def running_doors(
 ) -> AsyncIterator[Rig]:
     """Both doors, with the topic `orders` unless it is not to be created."""
     settings = LimitSettings(**limits)
-    async with open_parts(folder, disk=disk) as parts:
+    async with (
+        open_parts(folder, disk=disk) as parts,
+        delivering(parts, folder) as delivers,
+    ):
         if creates:
             await parts.registry.create_topic("orders", TopicSpec())
 
@@ -174,6 +185,8 @@ async def running_doors(
             clients=parts.clients,
             gatekeeper=gatekeeper,
             access=access or Access(),
+            delivery=delivers.delivery,
+            make_consumers=delivers.make_consumers,
             create_topic=create if dev else None,
             heartbeat_ms=heartbeat_ms,
         )
@@ -182,6 +195,7 @@ async def running_doors(
             parts.engine,
             parts.registry,
             settings,
+            apply=delivers.delivery.catalogue.desired.apply,
             is_ready=lambda: rig.is_ready,
             collector=collector,
             token_file=token_file,
@@ -194,7 +208,7 @@ async def running_doors(
         ports = [await _listen(runner) for runner in runners]
         connector = TCPConnector(limit=0)
         async with ClientSession(connector=connector, auto_decompress=False) as session:
-            rig = Rig(parts, data, admin, ports[0], ports[1], runners, session)
+            rig = Rig(parts, data, admin, ports[0], ports[1], runners, session, delivers=delivers)
             try:
                 yield rig
             finally:
