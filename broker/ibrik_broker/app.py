@@ -24,7 +24,6 @@ from ibrik_broker.http.catalogue import Delivery as Registered
 from ibrik_broker.http.consuming import ConsumerPlane, Subscriptions
 from ibrik_broker.http.data import build_data_plane
 from ibrik_broker.http.server import DoorRunner
-from ibrik_broker.metadata.attempts import AttemptHistory
 from ibrik_broker.partitions.readings import engine_readings
 from ibrik_broker.settings import Listener, Settings
 from ibrik_broker.tcp.door import TcpDoor
@@ -170,7 +169,7 @@ class Doors:
             delivery=Registered(
                 delivery.catalogue,
                 delivery.dispatcher,
-                AttemptHistory(core.database),
+                delivery.history,
                 delivery.guard,
             ),
             make_consumers=partial(

@@ -21,6 +21,8 @@ from ibrik_broker.delivery.guard import Guard
 from ibrik_broker.delivery.readings import delivery_readings
 from ibrik_broker.delivery.senders.factory import Senders
 from ibrik_broker.delivery.tokens import Tokens
+from ibrik_broker.delivery.upkeep import keep_history_short
+from ibrik_broker.metadata.attempts import AttemptHistory
 from ibrik_broker.metadata.clients import ClientRows
 from ibrik_broker.metadata.database import Database
 from ibrik_broker.metadata.deliveries import DeliveryStore
@@ -122,7 +124,8 @@ class Delivery:
     senders: Senders
     guard: Guard
     tokens: Tokens
-    _following: asyncio.Task[None]
+    history: AttemptHistory
+    _background: tuple[asyncio.Task[None], ...]
 
     @classmethod
     async def open(cls, settings: Settings, core: Core, tasks: asyncio.TaskGroup) -> Self:
@@ -164,8 +167,12 @@ class Delivery:
             await catalogue.load(states)
         except Refusal as refusal:
             raise StartRefused(refusal.detail) from refusal
-        following = tasks.create_task(catalogue.run())
-        return cls(dispatcher, catalogue, senders, guard, Tokens(key), following)
+        history = AttemptHistory(core.database)
+        background = (
+            tasks.create_task(catalogue.run()),
+            tasks.create_task(keep_history_short(history, clock_ms)),
+        )
+        return cls(dispatcher, catalogue, senders, guard, Tokens(key), history, background)
 
     def listens_on(self, addresses: Iterable[tuple[str, int]]) -> None:
         """The listeners are open: nothing is delivered to them, whatever their ports are."""
@@ -186,7 +193,8 @@ class Delivery:
 
     async def close(self) -> None:
         """Keep what is known, and end; after `drain` and after the doors."""
-        self._following.cancel()
+        for task in self._background:
+            task.cancel()
         await self.dispatcher.close()
         await self.senders.close()
 
