@@ -68,14 +68,13 @@ class Channels(Collection[ChannelSpec, ChannelWish, Channel]):
         """For `page(keep=…)`: those of a kind, to a host, with a beginning of the name."""
 
         def matches(entry: Entry[ChannelWish]) -> bool:
-            if not entry.row.name.startswith(name_prefix):
+            if not entry.row.name.startswith(name_prefix) or entry.wish is None:
                 return False
-            if kind is None and host is None:
-                return True
-            spec = self.stored(entry.row)
-            if spec is None or kind not in (None, spec.kind):
-                return False
-            return host in (None, destination_endpoint(spec)[0])
+            destination = entry.wish.destination
+            return kind in (None, destination.kind) and host in (
+                None,
+                destination_endpoint(destination)[0],
+            )
 
         return matches
 

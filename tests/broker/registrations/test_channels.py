@@ -82,6 +82,9 @@ async def test_a_channel_in_use_is_kept_and_its_users_are_named(rig: Rig) -> Non
     await subscriptions.put("b", pushed("orders", to="hooks", deletionPolicy="Delete"))
     await subscriptions.delete("b")
     rig.calls()
+    with pytest.raises(Refusal) as caught:
+        await channels.delete("hooks", if_match=99)
+    assert caught.value.code == "precondition-failed"
     await channels.delete("hooks", if_match=int(view.metadata.resource_version or 0))
     assert rig.calls() == [("drop_channel", "hooks")]
     with pytest.raises(Refusal) as caught:

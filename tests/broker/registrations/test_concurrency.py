@@ -109,3 +109,17 @@ async def test_the_catalogue_follows_topics_by_itself_until_it_is_cancelled(rig:
     following.cancel()
     with pytest.raises(asyncio.CancelledError):
         await following
+
+
+async def test_the_doors_go_on_while_many_subscriptions_follow_a_topic(rig: Rig) -> None:
+    for number in range(250):
+        await rig.catalogue.subscriptions.put(f"s{number}", subscription("orders"))
+    await rig.parts.registry.delete_topic("orders", policy=DeletionPolicy.DELETE)
+    following = asyncio.ensure_future(rig.settle())
+    turns = 0
+    while not following.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns > 2
+    told = conditions(rig.catalogue.subscriptions.describe("s249"))
+    assert told["Ready"] == ("False", "TopicNotFound")

@@ -249,3 +249,23 @@ async def test_a_second_push_on_a_queue_topic_is_refused_by_name(rig: Rig) -> No
         ("one", ApplyResult.APPLIED, None),
         ("two", ApplyResult.REFUSED, "shared-needs-pull"),
     ]
+
+
+async def test_a_topic_of_the_same_namespace_is_also_found_by_its_name_at_the_broker(
+    rig: Rig,
+) -> None:
+    await rig.apply(resource("Topic", "orders", topicName="shop-orders"))
+    (found,) = await rig.apply(billing(topic="shop-orders"))
+    assert reasons(found)["TopicResolved"] == "AsWished"
+
+
+async def test_the_same_again_finishes_what_failed(rig: Rig) -> None:
+    await rig.apply(resource("Topic", "orders"))
+    rig.dispatcher.refusal = Refusal("metadata-unavailable", "The database does not answer.")
+    with pytest.raises(Refusal):
+        await rig.apply(billing(metadata={"generation": 1}))
+    rig.dispatcher.refusal = None
+    (again,) = await rig.apply(billing(metadata={"generation": 1}))
+    assert again.result is ApplyResult.UNCHANGED
+    assert reasons(again)["Ready"] == "Ready"
+    assert rig.dispatcher.wish("billing").topic == "orders"

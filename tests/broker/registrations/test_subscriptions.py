@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ibrik_api.errors import Refusal
-from ibrik_api.resources.subscription import GroupType, OnExhausted, StartFrom
+from ibrik_api.resources.subscription import GroupType, Mode, OnExhausted, StartFrom
 from ibrik_api.resources.subscription import SubscriptionDeletionPolicy as Policy
 from ibrik_api.resources.topic import DeletionPolicy, Ordering, TopicSpec
 from tests.broker.registrations.rig import (
@@ -291,6 +291,11 @@ async def test_pages_go_by_name_and_are_narrowed_by_topic(rig: Rig) -> None:
     assert names(after="b") == ["b.x", "c"]
     assert names(keep=subscriptions.matching(topic="orders"), limit=2) == ["b", "b.x"]
     assert names(keep=subscriptions.matching(name_prefix="b")) == ["b", "b.x"]
+    await subscriptions.put("d", pushed("orders"))
+    assert names(keep=subscriptions.matching(mode=Mode.PUSH)) == ["d"]
+    assert names(keep=subscriptions.matching(mode=Mode.PULL)) == ["a", "b", "b.x", "c"]
+    assert names(keep=subscriptions.matching(channel="hooks", topic="orders")) == ["d"]
+    assert names(keep=subscriptions.matching(channel="hooks", topic="payments")) == []
     assert names(namespace="elsewhere") == []
 
 
@@ -302,3 +307,13 @@ async def test_the_filter_of_a_served_subscription_keeps_its_counts(rig: Rig) ->
     assert rig.dispatcher.wish("billing").filter is before
     await subscriptions.put("billing", subscription("orders", filter="key == 'b'"))
     assert rig.dispatcher.wish("billing").filter is not before
+
+
+async def test_a_start_by_time_is_understood(rig: Rig) -> None:
+    spec = subscription("orders", start={"from": "timestamp", "value": "1970-01-01T00:00:07Z"})
+    await rig.catalogue.subscriptions.put("billing", spec)
+    assert rig.dispatcher.wish("billing").start.timestamp_ms == 7_000
+    await rig.catalogue.subscriptions.put(
+        "latest", subscription("orders", start={"from": "latest"})
+    )
+    assert rig.dispatcher.wish("latest").start.origin is StartFrom.LATEST
