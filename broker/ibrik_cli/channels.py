@@ -56,8 +56,8 @@ def channel_row(channel: Resource, now_s: float) -> list[str]:
     status = channel.get("status") or {}
     spec = channel.get("spec", {})
     state = fault_of(channel) or "ready"
-    if status.get("pausedUntil"):
-        state = f"held back, again {until_text(status['pausedUntil'], now_s)}"
+    if again := until_text(status.get("pausedUntil"), now_s):
+        state = f"held back, again {again}"
     return [
         str(channel["metadata"]["name"]),
         kind_of(spec),
@@ -83,7 +83,9 @@ def destination_text(spec: Resource) -> str:
             return f"{method} http://{destination.get('name')}:{port}{path}"
         case "tcp":
             scheme = "tcp+tls" if destination.get("tls") else "tcp"
-            return f"{scheme} {destination.get('host')}:{destination.get('port')}"
+            host = str(destination.get("host"))
+            shown = f"[{host}]" if ":" in host else host
+            return f"{scheme} {shown}:{destination.get('port')}"
         case "topic":
             return f"topic {destination.get('name')}"
         case _:
@@ -108,8 +110,15 @@ def attempt_row(attempt: Resource, now_s: float) -> list[str]:
         str(attempt["attempt"]),
         str(attempt.get("status") or NOTHING),
         error_text(attempt),
-        until_text(attempt.get("next"), now_s) or "never",
+        next_text(attempt, now_s),
     ]
+
+
+def next_text(attempt: Resource, now_s: float) -> str:
+    """When it is tried again: `in 4s`, `never`, or `-` when that time has passed."""
+    if attempt.get("next") is None:
+        return "never"
+    return until_text(attempt["next"], now_s) or NOTHING
 
 
 def error_text(attempt: Resource) -> str:

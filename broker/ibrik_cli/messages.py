@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ibrik_cli.failures import WRONG_USAGE, Failure
 from ibrik_cli.manifests import Resource
 from ibrik_cli.options import Output
-from ibrik_cli.output import print_table, until_text
+from ibrik_cli.output import print_table
 from ibrik_cli.showing import flat_lines, print_document
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ async def describe_message(client: "Client", text: str, output: Output) -> None:
     topic, partition, offset = parse_place(text)
     document = message_document(await client.message(topic, partition, offset))
     deliveries = await find_deliveries(client, topic, partition, offset)
-    print_document(document | {"deliveries": deliveries}, output, flat_lines(document))
+    lines = flat_lines({k: v for k, v in document.items() if v is not None})
+    print_document(document | {"deliveries": deliveries}, output, lines)
     if output is Output.TABLE and deliveries:
         print_deliveries(deliveries)
 
@@ -80,7 +81,10 @@ async def find_attempts(
 
 
 def delivery_state(part: Resource | None, offset: int, attempts: Sequence[Resource]) -> str:
-    """`waiting`, `retrying`, `dead-lettered`, or `passed`: delivered, filtered or skipped."""
+    """`waiting`, `retrying`, `dead-lettered`, or `passed`: delivered, filtered or skipped.
+
+    Attempts are known of channels alone, so elsewhere a message that is retried has passed.
+    """
     if part is None or offset >= part["next_offset"]:
         return "waiting"
     if not attempts or (part["retrying"] == 0 and attempts[-1]["next"]):
@@ -105,7 +109,7 @@ def print_deliveries(deliveries: Sequence[Resource]) -> None:
 
 
 def attempt_rows(deliveries: Sequence[Resource], now_s: float) -> Iterator[list[str]]:
-    from ibrik_cli.channels import error_text
+    from ibrik_cli.channels import error_text, next_text
 
     for delivery in deliveries:
         for attempt in delivery["attempts"]:
@@ -115,5 +119,5 @@ def attempt_rows(deliveries: Sequence[Resource], now_s: float) -> Iterator[list[
                 str(attempt["at"]),
                 str(attempt["status"] or NOTHING),
                 error_text(attempt),
-                until_text(attempt["next"], now_s) or "never",
+                next_text(attempt, now_s),
             ]

@@ -111,11 +111,9 @@ def age_text(timestamp: str | None, now_s: float) -> str:
 
 
 def until_text(timestamp: str | None, now_s: float) -> str:
-    """`in 4s`, or `now` when the time has come; empty without one."""
-    if timestamp is None:
-        return ""
-    left_s = seconds_of(timestamp) - now_s
-    return f"in {span_text(left_s)}" if left_s > 0 else "now"
+    """`in 4s`; empty when the time has come, or without one."""
+    left_s = 0.0 if timestamp is None else seconds_of(timestamp) - now_s
+    return f"in {span_text(left_s)}" if left_s > 0 else ""
 
 
 def seconds_of(timestamp: str) -> float:

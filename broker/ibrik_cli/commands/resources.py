@@ -112,9 +112,10 @@ def describe(
     wanted = chosen(kind, check_name(kind, name, filename), filename, namespace)
 
     async def work(client: "Client") -> None:
-        for each, places in wanted:
-            for place in places:
-                await each.describe(client, place, output)
+        several = [(each, place) for each, places in wanted for place in places]
+        for index, (each, place) in enumerate(several):
+            sys.stdout.write("\n" if index and output is Output.TABLE else "")
+            await each.describe(client, place, output)
 
     run_with_client(server, work)
 
