@@ -51,6 +51,7 @@ class Leases:
         self._deadlines: list[tuple[int, int, list[Delivery]]] = []
         self._numbers = count()
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._news_count = 0
         self._holder: str | None = None
         self._holder_until_ticks = 0
         self._open_streams = 0
@@ -67,12 +68,17 @@ class Leases:
         deadline = asyncio.get_running_loop().time() + wait_s
         while True:
             self._check(consumer)
+            news_count = self._news_count
             taken = await self._take(max_count, max_bytes)
             if taken:
                 self._hold(consumer)
                 return taken
             remaining_s = deadline - asyncio.get_running_loop().time()
-            if remaining_s <= 0 or not await self.wait(remaining_s):
+            if remaining_s <= 0:
+                return []
+            if self._news_count > news_count:
+                continue  # something came while this consumer looked, and nobody waited for it
+            if not await self.wait(remaining_s):
                 return []
 
     async def wait(self, timeout_s: float) -> bool:
@@ -91,6 +97,7 @@ class Leases:
 
     def wake(self) -> None:
         """There may be something: let those who wait look. Called by the dispatcher."""
+        self._news_count += 1
         waiting, self._waiting = self._waiting, deque()
         for news in waiting:
             if not news.done():

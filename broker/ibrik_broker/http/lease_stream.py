@@ -69,7 +69,7 @@ class LeaseStreams:
         except ConnectionError:
             pass  # the reader went away
         except Refusal as refusal:
-            await self._say_goodbye(response, refusal.code)
+            await self._say_goodbye(response, line.change() or refusal.code)
         except Exception:
             logger.exception("stream failed", extra={"subscription": leases.wish.name})
             await self._say_goodbye(response, "internal")
@@ -81,7 +81,7 @@ class LeaseStreams:
 
     async def _follow(self, line: "Line", limit: int, *, settles: bool) -> None:
         await line.response.write(HEARTBEAT)  # the reader is let in, even when nothing comes
-        while line.is_current():
+        while (change := line.change()) is None:
             room = limit - line.count_held()
             if room > 0:
                 has_news = await line.forward(min(room, WRITE_COUNT), self._heartbeat_s, settles)
@@ -89,19 +89,20 @@ class LeaseStreams:
                 has_news = await self._wait_for_room(line)
             if not has_news:
                 await line.response.write(HEARTBEAT)
-        await self._say_goodbye(line.response, "subscription-changed")
+        await self._say_goodbye(line.response, change)
 
     async def _wait_for_room(self, line: "Line") -> bool:
         """False when a heartbeat is due."""
         waiting = self._full.setdefault(line.subscription_id, set())
         settled = asyncio.Event()
+        held_count = len(line.held)
         waiting.add(settled)
         try:
             until_s = asyncio.get_running_loop().time() + self._heartbeat_s
             while (left_s := until_s - asyncio.get_running_loop().time()) > 0:
                 wait = _wait_until(settled, min(left_s, LOOK_SECONDS))
                 await line.consuming.presence.wait(line.request, wait)
-                if settled.is_set() or line.count_held() < line.last_held_count:
+                if settled.is_set() or line.count_held() < held_count:
                     return True
             return False
         finally:
@@ -135,21 +136,23 @@ class Line:
         self.response = response
         self.subscription_id = leases.wish.id
         self.held: list[Delivery] = []
-        self.last_held_count = 0
         self._leases = leases
         self._consumer = consumer
         self._last_gap = last_of(leases.flow.gaps)
 
-    def is_current(self) -> bool:
-        """Whether the subscription is still served by what the stream speaks to."""
-        return self.consuming.dispatcher.leases(self.subscription_id) is self._leases
+    def change(self) -> str | None:
+        """Why the subscription is not served any more by what the stream speaks to; else None."""
+        try:
+            current = self.consuming.dispatcher.leases(self.subscription_id)
+        except Refusal as refusal:
+            return refusal.code
+        return None if current is self._leases else "subscription-changed"
 
     def count_held(self) -> int:
         """Messages that are not settled; forgets the others (the flow knows which)."""
         is_current = self._leases.flow.is_current
         self.held = [delivery for delivery in self.held if is_current(delivery)]
-        self.last_held_count = len(self.held)
-        return self.last_held_count
+        return len(self.held)
 
     async def forward(self, max_count: int, wait_s: float, settles: bool) -> bool:
         """Write the next messages; False when none come in time."""
