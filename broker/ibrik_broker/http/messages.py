@@ -4,11 +4,11 @@ from ibrik_api.http import (
     BatchRequest,
     BatchResult,
     MessageList,
-    MessageView,
     PartitionList,
     PublishResult,
     RawBatchResult,
 )
+from ibrik_api.messages import MessageView
 from ibrik_broker.http import parameters as p
 from ibrik_broker.http.batch import PublishBatch
 from ibrik_broker.http.door import Door
@@ -53,6 +53,7 @@ PUBLISH_HEADERS = (
     p.PARTITION_HEADER,
     p.IDEMPOTENCY_HEADER,
     p.TRACEPARENT_HEADER,
+    p.TRACESTATE_HEADER,
     p.ENCODING_HEADER,
 )
 DUPLICATE = {"Ibrik-Duplicate": "true: the message was published before; this is its place."}

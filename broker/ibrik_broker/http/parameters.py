@@ -125,6 +125,9 @@ IDEMPOTENCY_HEADER = Parameter(
 TRACEPARENT_HEADER = Parameter(
     "traceparent", "header", "Trace context (W3C), kept with the message; ignored when malformed."
 )
+TRACESTATE_HEADER = Parameter(
+    "tracestate", "header", "Kept beside a traceparent; left out when it has over 512 characters."
+)
 ENCODING_HEADER = Parameter(
     "Content-Encoding",
     "header",

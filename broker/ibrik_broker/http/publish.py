@@ -24,11 +24,19 @@ from ibrik_broker.partitions.topic import Topic
 
 MAX_ID_BYTES = 1024
 _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_TRACESTATE = re.compile(rb"[\x20-\x7e]{1,512}")
 _META_NAME = re.compile(rb"[a-z0-9][a-z0-9._-]{0,63}")
-_RESERVED_META = (b"ce_", b"ibrik-", b"content-type", b"traceparent")
+_RESERVED_META = (b"ce_", b"ibrik-", b"content-type", b"traceparent", b"tracestate")
 _STRUCTURED = CLOUDEVENT.encode()
 _SINGLE = frozenset(
-    (b"content-type", b"ibrik-key", b"ibrik-partition", b"idempotency-key", b"traceparent")
+    (
+        b"content-type",
+        b"ibrik-key",
+        b"ibrik-partition",
+        b"idempotency-key",
+        b"traceparent",
+        b"tracestate",
+    )
 )
 
 
@@ -156,6 +164,9 @@ def _own_headers(found: dict[bytes, bytes]) -> list[tuple[str, bytes | None]]:
     if traceparent is not None and _TRACEPARENT.fullmatch(traceparent):
         # A malformed one is ignored, as W3C Trace Context asks for.
         headers.append(("traceparent", traceparent))
+        tracestate = found.get(b"tracestate")
+        if tracestate is not None and _TRACESTATE.fullmatch(tracestate):
+            headers.append(("tracestate", tracestate))
     return headers
 
 
@@ -172,7 +183,7 @@ def _meta(name: bytes, value: bytes) -> tuple[str, bytes]:
         raise Refusal(
             "invalid-request",
             f"{name.decode('latin-1')[:80]!r}: the name after Ibrik-Meta- has a-z 0-9 . _ -, at"
-            " most 64 of them, and does not begin with ce_, ibrik-, content-type or traceparent.",
+            " most 64 of them, and does not begin with ce_, ibrik-, content-type or trace….",
         )
     return own.decode(), unquote_to_bytes(value) if b"%" in value else value
 

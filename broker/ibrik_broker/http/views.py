@@ -25,7 +25,7 @@ from ibrik_log.record import StoredRecord
 
 _json_decoder = msgspec.json.Decoder(msgspec.Raw)
 _encode = msgspec.json.encode
-_TRACE = frozenset({"traceparent"})
+_TRACE = frozenset({"traceparent", "tracestate"})
 
 
 def as_json(value: bytes) -> bytes | None:

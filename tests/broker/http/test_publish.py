@@ -59,6 +59,14 @@ async def test_headers_travel_with_the_message(rig: Rig) -> None:
     ]
 
 
+async def test_tracestate_travels_with_its_traceparent_only(rig: Rig) -> None:
+    await rig.publish(traceparent=TRACE, tracestate="shop=1")
+    kept = (await stored(rig)).headers
+    assert kept == [("traceparent", TRACE.encode()), ("tracestate", b"shop=1")]
+    await rig.publish(traceparent="nonsense", tracestate="shop=1")
+    assert (await stored(rig, 1)).headers == []
+
+
 async def test_a_malformed_traceparent_is_left_out(rig: Rig) -> None:
     assert (await rig.publish(traceparent="nonsense")).status == 201
     assert (await stored(rig)).headers == []
