@@ -149,6 +149,9 @@ class Ledger:
             async with self._one_at_a_time:
                 await self._write()
         self._has_ended = True
+        for written in self._waiting:  # came, with nothing new, while the last one was written
+            if not written.done():
+                written.set_result(None)
 
     def close(self) -> None:
         self._is_closed = True

@@ -52,9 +52,8 @@ def restore(
 def add_part(flow: Flow, progress: Progress, topic_id: str) -> None:
     index = len(flow.parts)
     ends = flow.plan.ends
-    if ends is None:
-        end = NO_END
-    else:  # a partition that was added later is no part of a range
+    end = NO_END
+    if ends is not None:  # a partition that was added later is no part of a range
         end = ends[index] if index < len(ends) else 0
     part = FlowPart(
         flow.id,

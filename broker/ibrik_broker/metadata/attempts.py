@@ -35,6 +35,26 @@ class AttemptHistory:
         )
         return await self._rows(query)
 
+    async def by_flow(
+        self, flow_id: str, limit: int, *, before_id: int | None = None
+    ) -> list[AttemptRow]:
+        """Newest first; `before_id` is the id of the last row of the page before."""
+        conditions: list[ColumnElement[bool]] = [ATTEMPTS.c.flow_id == flow_id]
+        if before_id is not None:
+            conditions.append(before_id > _ID)
+        query = select(ATTEMPTS).where(*conditions).order_by(_ID.desc()).limit(limit)
+        return await self._rows(query)
+
+    async def exhausted_count(self, flow_id: str) -> int:
+        """How many messages had their last attempt, as far as it is still known."""
+        query = select(func.count()).where(
+            ATTEMPTS.c.flow_id == flow_id, ATTEMPTS.c.next_ms.is_(None)
+        )
+        count: int = await self._database.read(
+            lambda connection: connection.execute(query).scalar_one()
+        )
+        return count
+
     async def by_channel(
         self,
         channel_id: str,

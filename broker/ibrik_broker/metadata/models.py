@@ -228,6 +228,9 @@ class ReplayTable(Base):
     state: Mapped[str] = mapped_column(String(16))
     delivered: Mapped[int]
     failed: Mapped[int]
+    filtered: Mapped[int]
+    missing: Mapped[int]
+    """Messages that retention took before they were delivered."""
     detail: Mapped[str] = mapped_column(Text)
     created_ms: Mapped[int]
     updated_ms: Mapped[int]

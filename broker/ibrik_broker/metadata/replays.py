@@ -32,6 +32,8 @@ class ReplayRow:
     state: str
     delivered: int = 0
     failed: int = 0
+    filtered: int = 0
+    missing: int = 0
     detail: str = ""
     created_ms: int
     updated_ms: int

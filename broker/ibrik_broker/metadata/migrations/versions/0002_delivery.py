@@ -143,6 +143,8 @@ def _create_flows() -> None:
         text("state", 16),
         number("delivered"),
         number("failed"),
+        number("filtered"),
+        number("missing"),
         sa.Column("detail", sa.Text(), nullable=False),
         number("created_ms"),
         number("updated_ms"),
