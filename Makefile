@@ -27,6 +27,7 @@ test: check ## All that gates a change: check, property, contract, integration, 
 	$(BIN)/python -m pytest -n 2 -m slow --cov --cov-append --cov-report= tests
 	$(BIN)/python tests/coverage_floor.py
 	$(BIN)/python -m tests.crash --runs 10
+	$(BIN)/python -m tests.crash_delivery --runs 4
 	$(BIN)/python -m tests.bitflips --flips 500
 check: fmt-check lint types imports generated $(STAMP) ## Format, types, imports, unit tests: under two minutes
 	$(BIN)/python -m pytest -n 2 -m "not slow" --cov --cov-report= tests
@@ -58,6 +59,8 @@ lock: $(STAMP) ## Resolve the lock files anew (no index lines)
 ##@ Proof
 crash: $(STAMP) ## Kill a real broker under load RUNS times, and the simulated disk at random operations
 	$(BIN)/python -m tests.crash --runs $(RUNS)
+crash-delivery: $(STAMP) ## Kill a real broker RUNS times while it delivers to failing sinks, on SQLite and on Postgres
+	$(BIN)/python -m tests.crash_delivery --runs $(RUNS)
 sim: $(STAMP) ## Only the simulated disk: 5,000 lives with crashes at random operations
 	$(BIN)/python -m tests.crash --runs 0 --simulations 5000
 bitflips: $(STAMP) ## Flip FLIPS single bits in sealed segments; every one must be noticed
@@ -89,6 +92,6 @@ clean: ## Remove what this Makefile made (never a data folder)
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .demo .bench
 
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*##/ {printf "  \033[36m%-14s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*##/ {printf "  \033[36m%-15s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: setup demo test check fmt fmt-check lint types imports generate docs generated lock crash sim bitflips api interop bench run create-topic list-topics producer consumer images clean help
+.PHONY: setup demo test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery sim bitflips api interop bench run create-topic list-topics producer consumer images clean help
