@@ -10,12 +10,13 @@ from typing import Any
 from urllib.parse import quote
 
 from ibrik_client.calls import Resource, if_match
+from ibrik_client.leasing import Leasing
 from ibrik_client.reading import topic_path
 from ibrik_client.recovery import Recovery
 from ibrik_client.registrations import Registrations
 
 
-class Admin(Registrations, Recovery):
+class Admin(Registrations, Recovery, Leasing):
     """All that is managed at a broker, and desired state when the admin door has an address."""
 
     async def topics(self) -> list[Resource]:

@@ -1,27 +1,37 @@
 """The client: one `async with` block, one connection pool, all that a program does to a broker."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 from urllib.parse import quote
 
 from ibrik_client.admin import Admin
+from ibrik_client.background import Background
+from ibrik_client.calls import Resource
 from ibrik_client.errors import IbrikError, InvalidRequest
+from ibrik_client.leasing import Lease
 from ibrik_client.messages import Ack, Headers, encode_envelope, key_bytes, payload_of
 from ibrik_client.publisher import NDJSON, Identities, Publisher, batch_results
 from ibrik_client.reading import Reader, topic_path
 from ibrik_client.retry import RetryPolicy, with_retries
+from ibrik_client.subscribing import MAX_IN_FLIGHT, WAIT_S, Subscription
 from ibrik_client.transport import REQUEST_TIMEOUT_S, Answer, Transport
 
 
 class Client(Reader):
-    """Publish, read, follow; `admin` manages topics. Made by `connect`."""
+    """Publish, read, follow, subscribe; `admin` manages topics. Made by `connect`."""
 
     def __init__(
-        self, transport: Transport, admin: Transport | None, policy: RetryPolicy, namespace: str
+        self,
+        transport: Transport,
+        policy: RetryPolicy,
+        *,
+        admin: Admin,
+        background: Background,
     ) -> None:
         super().__init__(transport, policy)
-        self.admin = Admin(transport, admin, policy, namespace)
+        self.admin = admin
+        self._background = background
         self._identities = Identities()
 
     async def publish(
@@ -101,6 +111,43 @@ class Client(Reader):
             **limits,
         )
 
+    def subscribe(
+        self,
+        subscription: str,
+        *,
+        max_in_flight: int = MAX_IN_FLIGHT,
+        consumer: str | None = None,
+        extend: bool = True,
+    ) -> Subscription:
+        """The messages of a subscription, for one `async for`; each is settled by its own block.
+
+        At most `max_in_flight` messages are leased and not settled. `consumer` names this consumer
+        (an exclusive subscription serves one at a time). With `extend` leases last until settled.
+        """
+        # A wait takes from the time that a request may take with all its repetitions.
+        deadline_s = self._policy.deadline_s
+        return Subscription(
+            subscription,
+            self.admin,
+            self._background,
+            max_in_flight=max_in_flight,
+            consumer=consumer,
+            extend=extend,
+            wait_s=min(WAIT_S, deadline_s / 2) if deadline_s > 0 else WAIT_S,
+        )
+
+    async def lease(
+        self, subscription: str, *, max_messages: int = 100, wait_s: float = 0, consumer: str = ""
+    ) -> list[Lease]:
+        """Messages to settle by yourself, with `ack` and `admin.nack`; see `subscribe` for more."""
+        return await self.admin.lease(
+            subscription, max_messages=max_messages, wait_s=wait_s, consumer=consumer
+        )
+
+    async def ack(self, subscription: str, leases: Sequence[Lease]) -> list[Resource]:
+        """Done with these; the leases that did not count any more, and why."""
+        return await self.admin.ack(subscription, [lease.token for lease in leases])
+
     async def _publish_envelope(
         self, topic: str, envelope: bytes, identity: str | None, acks: str, deadline_s: float | None
     ) -> Ack:
@@ -159,4 +206,11 @@ async def connect(
             admin = await stack.enter_async_context(
                 Transport(admin_url, token=admin_token, timeout_s=timeout_s)
             )
-        yield Client(data, admin, retry or RetryPolicy(), namespace)
+        policy = retry or RetryPolicy()
+        background = await stack.enter_async_context(Background())
+        yield Client(
+            data,
+            policy,
+            admin=Admin(data, admin, policy, namespace),
+            background=background,
+        )

@@ -74,6 +74,10 @@ class OffsetOutOfRange(InvalidRequest):
         return _number(self.problem, "latest")
 
 
+class LeaseExpired(InvalidRequest):
+    """The lease passed its deadline or the cursor was moved: someone else has the message now."""
+
+
 class Forbidden(IbrikError):
     """Another attempt will not help; somebody has to grant access."""
 
@@ -102,6 +106,14 @@ class MessagesLost(IbrikError):
         self.gap = gap
 
 
+BY_CODE: Mapping[str, type[IbrikError]] = {
+    "offset-below-start": OffsetOutOfRange,
+    "offset-above-end": OffsetOutOfRange,
+    "corrupt-range": DamagedRange,
+    "lease-expired": LeaseExpired,
+}
+
+
 def error_of(problem: Mapping[str, Any], *, retry_after_s: float | None = None) -> IbrikError:
     """The error for a problem document; `retry_after_s` is the header, if there was one."""
     row = CODES.get(str(problem.get("code", "")))
@@ -111,10 +123,8 @@ def error_of(problem: Mapping[str, Any], *, retry_after_s: float | None = None) 
     code = problem.get("code", "")
     status = problem.get("status", 0)
     detail = str(problem.get("detail") or problem.get("title") or f"HTTP {status}")
-    if code in ("offset-below-start", "offset-above-end"):
-        return OffsetOutOfRange(detail, problem)
-    if code == "corrupt-range":
-        return DamagedRange(detail, problem)
+    if code in BY_CODE:
+        return BY_CODE[code](detail, problem)
     if problem.get("retryable"):
         wait_ms = problem.get("retry_after_ms")
         wait_s = wait_ms / 1000 if isinstance(wait_ms, int) else retry_after_s
