@@ -1,13 +1,17 @@
 """Channels, subscriptions and publishers from the command line, against a real broker."""
 
 import json
+import os
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Command
+from tests.cli.conftest import IBRIK, Command
 from tests.cli.test_listen import Listener, listening
+from tests.support.broker import Broker
 
 pytestmark = pytest.mark.slow
 
@@ -229,6 +233,45 @@ def test_a_publishers_token_is_shown_once(ibrik: Command, tmp_path: Path) -> Non
         "publisher shop of closed deleted\n"
     )
     assert ibrik("produce", "closed", "--token-file", "new", given="x\n").returncode == 1
+
+
+def test_a_subscription_is_consumed(ibrik: Command) -> None:
+    ibrik("topic", "create", "work")
+    ibrik("subscription", "create", "worker", "--topic", "work", "--pull")
+    ibrik("produce", "work", given="".join(f"{n}\n" for n in range(5)))
+    first = ibrik("consume", "--subscription", "worker", "--max", "2", "--format", "value")
+    assert (first.stdout, first.stderr) == ("0\n1\n", "2 messages acknowledged\n")
+    given_back = ibrik("consume", "--subscription", "worker", "--max", "1", "--nack")
+    assert given_back.stdout.startswith("2  ")
+    assert given_back.stderr == "1 message given back\n"
+    assert table(ibrik("subscription", "lag", "worker").stdout)[1][-3:] == ["3", "0", "1"]
+    rest = ibrik("consume", "--subscription", "worker", "--format", "value").stdout.split()
+    assert {"3", "4"} <= set(rest)
+    unknown = ibrik("consume", "--subscription", "nobody")
+    assert unknown.returncode == 1
+    assert unknown.stderr.startswith("error: There is no subscription 'nobody'.")
+
+
+def test_ctrl_c_leaves_nothing_in_hand(ibrik: Command, broker: Broker) -> None:
+    ibrik("topic", "create", "interrupted")
+    ibrik("subscription", "create", "stopped", "--topic", "interrupted", "--pull")
+    ibrik("produce", "interrupted", given="one\n")
+    with subprocess.Popen(
+        [IBRIK, "consume", "--subscription", "stopped", "--follow", "--server", broker.http_url],
+        env={k: v for k, v in os.environ.items() if not k.startswith("IBRIK_")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().endswith("  one\n")
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (0, "1 message acknowledged\n")
+    assert table(ibrik("subscription", "lag", "stopped").stdout)[1] == [
+        *("0", "1", "0", "1"),
+        *("0", "0", "0"),
+    ]
 
 
 def test_a_message_is_described_with_everyone_who_gets_it(ibrik: Command) -> None:

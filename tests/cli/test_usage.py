@@ -70,6 +70,12 @@ from ibrik_client import IbrikError, Unavailable
             ["subscription", "create", "a", "--topic", "b"],
             "error: the way: write one of --push, --channel, --pull, --stream, there is none",
         ),
+        (["consume"], "error: name a TOPIC, or a --subscription"),
+        (["consume", "a", "--nack"], "error: name a TOPIC, or a --subscription"),
+        (
+            ["consume", "a", "--subscription", "b"],
+            "error: --subscription stands for a topic and a place: leave TOPIC, --from",
+        ),
         (["listen", "0", "--verify"], "error: --verify needs the secret: --secret-file FILE"),
         (["listen", "0", "--delay", "1"], "error: '1' is no duration"),
         (["listen", "0", "--secret", "whsec_x"], "error: --secret is not taken: everybody here"),

@@ -1,4 +1,7 @@
-"""`ibrik consume`: print what is there, and with --follow what comes."""
+"""`ibrik consume`: print what is there, and with --follow what comes.
+
+Without --subscription it reads by offset and moves nobody's cursor.
+"""
 
 import sys
 from contextlib import suppress
@@ -6,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ibrik_cli.options import DEFAULT_SERVER, Server, TopicName, examples
+from ibrik_cli.failures import WRONG_USAGE, Failure
+from ibrik_cli.options import DEFAULT_SERVER, Server, examples
 from ibrik_cli.records import OutputFormat
 
 if TYPE_CHECKING:
@@ -22,16 +26,27 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "ibrik consume orders --from earliest --follow",
             "ibrik consume orders --partition 0 --from 17 --max 10 --format json",
+            "ibrik consume --subscription billing --max 10",
         )
     )(consume)
 
 
 def consume(
-    topic: TopicName,
+    topic: Annotated[str, typer.Argument(metavar="[TOPIC]", help="Name of the topic.")] = "",
     *,
+    subscription: Annotated[
+        str, typer.Option("--subscription", help="Lease its messages and acknowledge them.")
+    ] = "",
+    nack: Annotated[
+        bool, typer.Option("--nack", help="Give them back instead; with --subscription.")
+    ] = False,
     from_: Annotated[
-        str, typer.Option("--from", help="earliest, latest, an offset, or a time in RFC 3339.")
-    ] = "earliest",
+        str | None,
+        typer.Option(
+            "--from",
+            help="earliest (the default), latest, an offset, or a time in RFC 3339.",
+        ),
+    ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Go on with what comes.")] = False,
     partition: Annotated[
         int | None, typer.Option("--partition", min=0, help="This partition only.")
@@ -44,24 +59,85 @@ def consume(
     ] = OutputFormat.TEXT,
     server: Server = DEFAULT_SERVER,
 ) -> None:
-    """Print messages: offset, time, key, value. Reads on its own; moves nobody's cursor."""
+    """Print messages: offset, time, key, value. Moves only the cursor of --subscription."""
     import asyncio
 
+    printer = Printer(format)
+    if subscription:
+        if topic or from_ is not None or partition is not None:
+            raise Failure(
+                "--subscription stands for a topic and a place: leave TOPIC, --from and --partition"
+                " out, or move it with: ibrik subscription seek",
+                WRONG_USAGE,
+            )
+        asyncio.run(
+            lease(
+                server, printer, subscription, follow=follow, max_messages=max_messages, nack=nack
+            )
+        )
+        return
+    if not topic or nack:
+        raise Failure("name a TOPIC, or a --subscription (--nack needs one)", WRONG_USAGE)
+    with suppress(KeyboardInterrupt):  # The usual end of --follow.
+        asyncio.run(
+            read(
+                server,
+                printer,
+                topic,
+                from_=from_ or "earliest",
+                follow=follow,
+                partition=partition,
+                max_messages=max_messages,
+            )
+        )
+    printer.finish()
+
+
+async def read(
+    server: str,
+    printer: "Printer",
+    topic: str,
+    *,
+    from_: str,
+    follow: bool,
+    partition: int | None,
+    max_messages: int | None,
+) -> None:
+    """Print what lies in a topic, and with `follow` what comes."""
     from ibrik_cli.session import open_client
 
-    printer = Printer(format)
+    async with open_client(server, deadline_s=30) as client:
+        printer.has_partitions = len(await client.ranges(topic)) > 1
+        async for message in choose(client, topic, from_, follow, partition):
+            printer.print(message)
+            if max_messages is not None and printer.count >= max_messages:
+                break
 
-    async def run() -> None:
-        async with open_client(server, deadline_s=30) as client:
-            printer.has_partitions = len(await client.ranges(topic)) > 1
-            async for message in choose(client, topic, from_, follow, partition):
-                printer.print(message)
-                if max_messages is not None and printer.count >= max_messages:
-                    break
 
-    with suppress(KeyboardInterrupt):  # The usual end of --follow.
-        asyncio.run(run())
-    printer.finish()
+async def lease(
+    server: str,
+    printer: "Printer",
+    subscription: str,
+    *,
+    follow: bool,
+    max_messages: int | None,
+    nack: bool,
+) -> None:
+    """Print what a subscription hands out, and settle it."""
+    from ibrik_cli.consuming import Consumer
+    from ibrik_cli.output import messages_text, say
+    from ibrik_cli.session import open_client
+
+    async with open_client(server, deadline_s=30) as client:
+        consumer = Consumer(client, subscription, printer.print, gives_back=nack)
+        lag = await client.admin.lag(subscription)
+        printer.has_partitions = len(lag["partitions"]) > 1
+        try:
+            await consumer.run(max_messages=max_messages, follow=follow)
+        finally:
+            say(f"{messages_text(consumer.count)} {'given back' if nack else 'acknowledged'}")
+            if consumer.stale_count:
+                say(f"{messages_text(consumer.stale_count)} came too late and will come again")
 
 
 class Printer:
