@@ -87,7 +87,7 @@ HeaderTexts = Annotated[
 
 
 class SubscriberRequest(Struct, forbid_unknown_fields=True):
-    """An endpoint that wants the messages of a topic from now on."""
+    """An endpoint that wants the messages of a topic."""
 
     url: Annotated[str, Meta(max_length=MAX_URL_CHARACTERS, description="http:// or https://")]
     method: Literal["POST", "PUT", "PATCH"] = "POST"
