@@ -43,6 +43,16 @@ def dead_letter_topic(topic: str, subscription: str) -> str:
     return f"{topic}.{subscription}"[:room].rstrip("._-") + SUFFIX
 
 
+def dead_letters_of(wish: SubscriptionWish) -> str:
+    """The name of the topic that a subscription's dead letters go to."""
+    return wish.dead_letter_topic or dead_letter_topic(wish.topic, wish.name)
+
+
+def redriven_id(subscription_id: str) -> str:
+    """The flow under which is kept which dead letters of a subscription were redriven."""
+    return f"{subscription_id}:dlq"
+
+
 def is_dead_letter_topic(name: str) -> bool:
     return name.endswith(SUFFIX)
 
@@ -64,7 +74,7 @@ class DeadLetters:
         self, flow: Flow, wish: SubscriptionWish, delivery: Delivery, reason: Reason
     ) -> bool:
         """Settle a message that had all its attempts; False: it stays, blocked or for later."""
-        name = wish.dead_letter_topic or dead_letter_topic(wish.topic, wish.name)
+        name = dead_letters_of(wish)
         if wish.retry.on_exhausted is OnExhausted.BLOCK or is_dead_letter_topic(wish.topic):
             flow.park(delivery, None)
             return False

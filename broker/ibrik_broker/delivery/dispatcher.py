@@ -13,16 +13,16 @@ from functools import partial
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.subscription import Mode
 from ibrik_broker.delivery.alarms import Alarms
-from ibrik_broker.delivery.deadletters import DeadLetters
+from ibrik_broker.delivery.deadletters import DeadLetters, redriven_id
 from ibrik_broker.delivery.flow import Flow
 from ibrik_broker.delivery.flow_plan import FlowPlan, plan_of
 from ibrik_broker.delivery.leases import Leases
 from ibrik_broker.delivery.ledger import Ledger
 from ibrik_broker.delivery.loading import attach, restore
 from ibrik_broker.delivery.outlet import Outlet
+from ibrik_broker.delivery.outlets import Outlets
 from ibrik_broker.delivery.parts import Parts
 from ibrik_broker.delivery.push import Push
-from ibrik_broker.delivery.pusher import Pusher
 from ibrik_broker.delivery.reading import RecordReader
 from ibrik_broker.delivery.seek import SeekPlan
 from ibrik_broker.delivery.senders.parcel import Sender
@@ -64,13 +64,10 @@ class Dispatcher:
         self.latencies: dict[str, Histogram] = {}
         self._engine = engine
         self._tasks = tasks
-        self._make_sender = make_sender
         self._clock_ms = clock_ms
         self._ticks_ms = ticks_ms
-        self._sends_max = sends_max
         self._pushes: dict[str, Push] = {}
         self._leases: dict[str, Leases] = {}
-        self._pushers: dict[str, Pusher] = {}
         self._by_topic: dict[str, dict[str, Push | Leases]] = {}
         self._parts = Parts(
             ledger=self.ledger,
@@ -80,10 +77,11 @@ class Dispatcher:
             clock_ms=clock_ms,
             ticks_ms=ticks_ms,
             random=random.random,
-            share=self._share,
+            sends_max=sends_max,
             latency=self._latency,
             on_halt=self._tell_halt,
         )
+        self._outlets = Outlets(make_sender, self._parts)
         self._one_attaches = asyncio.Lock()
         self._looking: asyncio.TimerHandle | None = None
 
@@ -102,9 +100,7 @@ class Dispatcher:
         if self._looking is not None:
             self._looking.cancel()
         self.alarms.close()
-        async with asyncio.TaskGroup() as closing:
-            for pusher in self._pushers.values():
-                closing.create_task(pusher.close(seconds))
+        await self._outlets.close(seconds)
 
     async def close(self) -> None:
         """Write what is known, and end; after `drain`."""
@@ -118,48 +114,22 @@ class Dispatcher:
 
     async def put_channel(self, wish: ChannelWish) -> None:
         """Make or change a destination; flows that wait for it go on."""
-        pusher = self._pushers.get(wish.id)
-        if pusher is None:
-            pusher = Pusher(Outlet(wish), self._make_sender(wish), self._parts)
-            self._pushers[wish.id] = pusher
-            for push in self._pushes.values():
-                if push.wish.channel_id == wish.id:
-                    self._join(push)
-            return
-        known, old_sender = pusher.outlet.wish, pusher.sender
-        if known.destination != wish.destination or known.name != wish.name:
-            pusher.sender = self._make_sender(wish)
-            await old_sender.close()
-        pusher.outlet.change(wish)
-        for push in self._pushes.values():
-            if push.pusher is pusher:
-                push.on_ready()
+        await self._outlets.put(wish)
 
     async def drop_channel(self, channel_id: str) -> None:
         """A destination goes; flows to it wait for another one."""
-        pusher = self._pushers.pop(channel_id, None)
-        if pusher is None:
-            return
-        for push in self._pushes.values():
-            if push.pusher is pusher:
-                pusher.forget(push)
-                push.pusher = None
-        await pusher.sender.close()
+        await self._outlets.drop(channel_id)
 
     def outlet(self, channel_id: str) -> Outlet:
         """Raises Refusal `unknown-channel`."""
-        pusher = self._pushers.get(channel_id)
-        if pusher is None:
-            raise Refusal("unknown-channel", f"There is no channel {channel_id}.")
-        return pusher.outlet
+        return self._outlets.outlet(channel_id)
 
     def outlets(self) -> Iterable[Outlet]:
-        return [pusher.outlet for pusher in self._pushers.values()]
+        return self._outlets.outlets()
 
     def sender(self, channel_id: str) -> Sender:
-        """The very sender that deliveries use, for a probe."""
-        self.outlet(channel_id)
-        return self._pushers[channel_id].sender
+        """The very sender that deliveries use, for a probe. Raises Refusal `unknown-channel`."""
+        return self._outlets.sender(channel_id)
 
     # --- subscriptions ----------------------------------------------------------------------------
 
@@ -194,10 +164,7 @@ class Dispatcher:
         flow.halt = wish.halt
         if isinstance(served, Push):
             served.change(wish)
-            if served.pusher is not self._pushers.get(wish.channel_id or ""):
-                if served.pusher is not None:
-                    served.pusher.forget(served)
-                self._join(served)
+            self._outlets.join(served)
         else:
             served.wish = wish
         flow.unblock()
@@ -212,6 +179,7 @@ class Dispatcher:
                 if served is not None:
                     self.ledger.forget(subscription_id, served.flow.parts)
                 await store.forget(subscription_id)
+                await store.forget(redriven_id(subscription_id))
 
             await self.ledger.exclusively(drop)
         else:
@@ -296,11 +264,6 @@ class Dispatcher:
         self._by_topic.setdefault(wish.topic, {})[wish.id] = leases
         flow.carrier = leases
 
-    def _join(self, push: Push) -> None:
-        push.pusher = self._pushers.get(push.wish.channel_id or "")
-        if push.pusher is not None and push.flow.topic is not None:
-            push.on_ready()
-
     async def _close(self, subscription_id: str) -> None:
         push = self._pushes.pop(subscription_id, None)
         leases = self._leases.pop(subscription_id, None)
@@ -309,8 +272,8 @@ class Dispatcher:
             return
         flow = served.flow
         self._by_topic.get(flow.plan.topic, {}).pop(subscription_id, None)
-        if push is not None and push.pusher is not None:
-            push.pusher.forget(push)
+        if push is not None:
+            self._outlets.leave(push)
         flow.retire()
         if leases is not None:
             leases.wake()
@@ -325,7 +288,7 @@ class Dispatcher:
             await attach(flow, topic, wish.start, self.ledger, self.reader)
         served = self._served(wish.id)
         if isinstance(served, Push):
-            self._join(served)
+            self._outlets.join(served)
         elif served is not None:
             served.on_ready()
 
@@ -357,10 +320,6 @@ class Dispatcher:
 
     async def _tell_halt(self, kind: str, identity: str, reason: str) -> None:
         await self.on_halt(kind, identity, reason)
-
-    def _share(self) -> int:
-        active = sum(pusher.is_active for pusher in self._pushers.values())
-        return max(1, self._sends_max // max(1, active))
 
     def _latency(self, topic: str) -> Histogram:
         histogram = self.latencies.get(topic)

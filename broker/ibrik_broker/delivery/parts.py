@@ -27,8 +27,8 @@ class Parts:
     clock_ms: Callable[[], int]
     ticks_ms: Callable[[], int]
     random: Callable[[], float]
-    share: Callable[[], int]
-    """How many messages one outlet may have on their way: what fairness leaves to each."""
+    sends_max: int
+    """Messages on their way over all destinations."""
     latency: Callable[[str], Histogram]
     """From append to acknowledgement, by topic."""
     on_halt: Callable[[str, str, str], Awaitable[None]]
@@ -36,6 +36,13 @@ class Parts:
 
     background: set[asyncio.Task[None]] = field(default_factory=set)
     """What goes on beside deliveries; cancelled at the end."""
+
+    active: set[object] = field(default_factory=set)
+    """The pushers that have tasks at this moment."""
+
+    def share(self) -> int:
+        """How many messages one destination may have on their way: all have the same share."""
+        return max(1, self.sends_max // max(1, len(self.active)))
 
     def halt(self, kind: str, identity: str, reason: str) -> None:
         self.insist(partial(self.on_halt, kind, identity, reason))

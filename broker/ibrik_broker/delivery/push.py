@@ -44,6 +44,8 @@ class Push:
         self.replay = replay
         self.dead_letters: Exhausted = dead_letters or parts.dead_letters
         self.pusher: Pusher | None = None
+        self.joined_id: str | None = None
+        """The channel that it belongs to, kept by `Outlets`; also one that is not there yet."""
         self.is_ready = False
         self.alarm_ticks: int | None = None
         self._parts = parts

@@ -52,10 +52,6 @@ class Pusher:
             task.cancel()
         await self.sender.close()
 
-    @property
-    def is_active(self) -> bool:
-        return self._is_feeding or self.outlet.workers > 0
-
     # --- feed -------------------------------------------------------------------------------------
 
     def ready(self, push: Push) -> None:
@@ -99,7 +95,13 @@ class Pusher:
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = self._parts.tasks.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._parts.active.add(self)
+        task.add_done_callback(self._on_done)
+
+    def _on_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not self._tasks:
+            self._parts.active.discard(self)
 
     async def _feed(self) -> None:
         try:
