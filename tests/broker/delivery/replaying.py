@@ -82,7 +82,7 @@ async def open_replays(
         await made.replays.load()
         yield made
         made.replays.stop()
-        await parts.dispatcher.close()
+        await parts.stop()
         await made.replays.close()
 
 

@@ -298,7 +298,7 @@ async def test_a_replay_of_a_deleted_topic_or_to_a_deleted_channel_fails(tmp_pat
     async with open_replays(tmp_path) as made:
         await made.parts.topic("orders", deletionPolicy="Delete")
         await numbers(made, 1)
-        made.parts.sender.answer = Gate()
+        made.parts.sender.answer = gate = Gate()
         made.channels["gone"] = "ch"
         of_topic, to_channel = await made.replay(), await made.replay(channel="gone")
         del made.channels["gone"]
@@ -310,7 +310,7 @@ async def test_a_replay_of_a_deleted_topic_or_to_a_deleted_channel_fails(tmp_pat
         assert of_topic.is_running
         await made.parts.registry.delete_topic("orders")
         assert of_topic.state is ReplayState.FAILED
-        made.parts.sender.answer = lambda _: OK
+        gate.open.set()
 
 
 async def test_replays_that_ended_are_forgotten_after_a_week(tmp_path: Path) -> None:
