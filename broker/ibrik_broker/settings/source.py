@@ -48,6 +48,7 @@ CLIENT_VARIABLES = frozenset(
         "IBRIK_OUTPUT",
         "IBRIK_SERVER",
         "IBRIK_TOKEN",
+        "IBRIK_TOKEN_FILE",
     }
 )
 SECRET_PREFIX = "IBRIK_SECRET_"  # noqa: S105 - a name, no secret

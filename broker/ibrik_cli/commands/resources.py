@@ -183,5 +183,12 @@ def report(results: list[dict[str, Any]], output: Output) -> int:
                 detail = result.get("detail") or result.get("code") or ""
                 sys.stderr.write(f"error: {name} {result['result']}: {detail}\n")
             else:
-                sys.stdout.write(f"{name} {result['result']}\n")
+                sys.stdout.write(f"{name} {outcome_word(result)}\n")
     return REFUSED if refused else 0
+
+
+def outcome_word(result: dict[str, Any]) -> str:
+    """What became of it; a deletion that keeps the data or the cursor is `detached`."""
+    state = (result.get("observed") or {}).get("state")
+    is_kept = result["result"] == "deleted" and state == "detached"
+    return "detached" if is_kept else str(result["result"])
