@@ -14,12 +14,17 @@ from rich.table import Table
 
 from bench import (
     deletion,
+    fairness,
     group_commit,
     http_publish,
     memory,
     partitions,
+    pull,
+    push,
     reads,
+    retries,
     starts,
+    subscriptions,
     tcp_publish,
 )
 from bench.framework import Bench, Row, Verdict
@@ -33,6 +38,11 @@ BENCHMARKS: dict[str, Callable[[Bench], list[Row]]] = {
     "deletion": deletion.measure,
     "starts": starts.measure,
     "memory": memory.measure,
+    "push": push.measure,
+    "pull": pull.measure,
+    "fairness": fairness.measure,
+    "subscriptions": subscriptions.measure,
+    "retries": retries.measure,
 }
 COLOURS = {Verdict.MET: "green", Verdict.MISSED: "red", Verdict.NOT_MEASURED: "yellow"}
 

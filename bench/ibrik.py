@@ -50,9 +50,14 @@ def post(
     return content
 
 
-def get_json(url: str) -> Any:
+def get_text(url: str) -> str:
     with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
-        return json.loads(answer.read())
+        content: bytes = answer.read()
+    return content.decode()
+
+
+def get_json(url: str) -> Any:
+    return json.loads(get_text(url))
 
 
 def pub_command(topic: str, value: bytes) -> bytes:

@@ -44,17 +44,17 @@ class Shape:
     warm_up_seconds: float = 0.5
 
 
-def compiled_generator() -> Path | None:
-    """The generator's program, built when it is older than its source; None without a compiler."""
+def compiled(source: Path) -> Path | None:
+    """A program of C, built when it is older than its source; None without a compiler."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         return None
     WORK_FOLDER.mkdir(exist_ok=True)
-    program = WORK_FOLDER / "generator"
-    if not program.exists() or program.stat().st_mtime < SOURCE.stat().st_mtime:
+    program = WORK_FOLDER / source.stem
+    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
         with tempfile.TemporaryDirectory(dir=WORK_FOLDER) as folder:
-            built = Path(folder, "generator")
-            subprocess.run([compiler, "-O2", "-o", built, SOURCE], check=True)
+            built = Path(folder, source.stem)
+            subprocess.run([compiler, "-O2", "-o", built, source], check=True)
             built.replace(program)  # whole or not there: others may start it at this moment
     return program
 
@@ -63,7 +63,7 @@ def run_generator(
     port: int, requests: Sequence[bytes], shape: Shape, *, newlines_per_reply: int = 1
 ) -> Load:
     """Offer the requests to a line-acknowledged server; connection i sends request i % count."""
-    program = compiled_generator()
+    program = compiled(SOURCE)
     if program is None:
         return asyncio.run(_generate(port, requests, shape, newlines_per_reply))
     with tempfile.NamedTemporaryFile(dir=WORK_FOLDER) as file:
