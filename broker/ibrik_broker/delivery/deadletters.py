@@ -16,6 +16,8 @@ from ibrik_api.timestamps import format_timestamp
 from ibrik_broker.delivery.flow import Flow
 from ibrik_broker.delivery.message import Delivery
 from ibrik_broker.delivery.wishes import SubscriptionWish
+from ibrik_broker.partitions.attributes import identity
+from ibrik_broker.partitions.deduplication import ID_HEADER, source_in
 from ibrik_broker.partitions.engine import Engine
 from ibrik_broker.partitions.messages import Message
 from ibrik_broker.partitions.topic import Topic
@@ -97,12 +99,18 @@ class DeadLetters:
         assert flow.topic is not None, "a message in hand has a topic"
         place = message_id(flow.topic.id, delivery.partition, delivery.offset)
         record = delivery.record
-        headers = [*record.headers, *self._headers(flow.topic.name, place, wish, delivery, reason)]
+        own_id = identity(flow.topic.id, delivery.partition, delivery.offset, dict(record.headers))
         # Written again after a crash in between, it is the same dead letter; redriven and failed
-        # again, it is another one.
-        identity = f"{wish.id}:{place}:{delivery.first_ms}".encode()
-        message = Message(Record(record.key, record.value, headers), None, identity, b"dlq")
-        await self._engine.publish(target, [message])
+        # again, it is another one. The id stands in the record, where it is found after a crash.
+        letter_id = f"{wish.id}:{place}:{delivery.first_ms}".encode()
+        headers = [
+            *((name, value) for name, value in record.headers if name != ID_HEADER),
+            *self._headers(flow.topic.name, own_id, wish, delivery, reason),
+            (ID_HEADER, letter_id),
+        ]
+        source = source_in(dict(headers))
+        letter = Message(Record(record.key, record.value, headers), None, letter_id, source)
+        await self._engine.publish(target, [letter])
 
     async def _topic(self, name: str) -> Topic:
         try:
@@ -114,7 +122,7 @@ class DeadLetters:
         return self._engine.topic(name)
 
     def _headers(
-        self, topic: str, place: str, wish: SubscriptionWish, delivery: Delivery, reason: Reason
+        self, topic: str, own_id: str, wish: SubscriptionWish, delivery: Delivery, reason: Reason
     ) -> list[tuple[str, bytes | None]]:
         told = {
             "reason": reason.code,
@@ -128,7 +136,7 @@ class DeadLetters:
             "topic": topic,
             "partition": str(delivery.partition),
             "offset": str(delivery.offset),
-            "id": place,
+            "id": own_id,
         }
         return [
             (PREFIX + name, text.encode()[:MAX_ERROR_BYTES]) for name, text in told.items() if text

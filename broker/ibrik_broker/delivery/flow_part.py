@@ -136,15 +136,16 @@ class FlowPart:
 
 
 def encode_claims(in_hand: Iterable[Delivery], wall_ms: Callable[[int], int]) -> list[list[int]]:
-    """`[from, to, attempt, until]` for runs of neighbours that were handed out together."""
+    """`[from, to, attempt, until, first]` for runs of neighbours that were handed out together."""
     claims: list[list[int]] = []
-    last_ticks = -1
+    last_run: tuple[int, int, int] | None = None
     for delivery in sorted(in_hand, key=lambda delivery: delivery.offset):
-        offset, attempt = delivery.offset, delivery.attempt
-        last = claims[-1] if claims else None
-        if last and last[1] == offset and last[2] == attempt and last_ticks == delivery.until_ticks:
-            last[1] = offset + 1
+        offset = delivery.offset
+        run = delivery.attempt, delivery.until_ticks, delivery.first_ms
+        if run == last_run and claims[-1][1] == offset:
+            claims[-1][1] = offset + 1
         else:
-            claims.append([offset, offset + 1, attempt, wall_ms(delivery.until_ticks)])
-            last_ticks = delivery.until_ticks
+            until_ms = wall_ms(delivery.until_ticks)
+            claims.append([offset, offset + 1, delivery.attempt, until_ms, delivery.first_ms])
+            last_run = run
     return claims

@@ -72,14 +72,14 @@ def _resumed(
 ) -> Iterator[tuple[Parked, int]]:
     """The messages that were in hand, with the time (of day) of their next attempt."""
     part = flow.parts[cursor.partition]
-    for start, end, attempt, until_ms in cursor.claimed:
+    for start, end, attempt, until_ms, first_ms in cursor.claimed:
         due = now_ticks + max(0, until_ms - now_ms)
         for offset in range(start, end):
             known = flow.parked.get(part.index, offset)
             if known is not None:
                 yield replace(known, attempts=attempt, due_ticks=due), until_ms
             elif not part.progress.is_settled(offset):
-                yield Parked(part.index, offset, attempt, now_ms, due), until_ms
+                yield Parked(part.index, offset, attempt, first_ms, due), until_ms
 
 
 def _crashed(flow: Flow, parked: Parked, now_ms: int, until_ms: int) -> AttemptRow:

@@ -60,7 +60,7 @@ class CursorRow:
     settled: list[int]
     """Ranges beyond the cursor: lengths of hole and range in turn."""
     claimed: list[list[int]]
-    """Ranges that were handed out: from, to (not included), attempt, until_ms."""
+    """Ranges that were handed out: from, to (not included), attempt, until_ms, first_ms."""
     epoch: int
     updated_ms: int
     topic_id: str = ""
