@@ -20,6 +20,7 @@ from tests.crash_delivery.checker import (
     DeadLetter,
     Findings,
     Stored,
+    by_place,
     check_parts,
     check_published,
 )
@@ -55,7 +56,6 @@ class Campaign:
         self.kills = 0
         self.delivered = 0
         self.dead_letters = 0
-        self.dead_letters_twice = 0
         self._folder = folder
         self._env = {} if database_url is None else {"IBRIK_METADATA__URL": database_url}
         self._runs = runs
@@ -191,7 +191,5 @@ class Campaign:
             self._logs[topic] = await door.read_log(session, topic)
         for part in PARTS:
             letters = await door.read_dead_letters(session, part)
-            # The first one counts: from then on the message may be passed.
-            self._dead[part.name] = dict(reversed(letters))
+            self._dead[part.name] = by_place(part, letters, self.findings)
             self.dead_letters += len(self._dead[part.name])
-            self.dead_letters_twice += len(letters) - len(self._dead[part.name])

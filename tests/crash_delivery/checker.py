@@ -3,7 +3,7 @@
 The rules, for each subscription: a message that it wants arrives at least once or is a dead letter;
 fire and forget at most once; a message of a lane begins only when all before it are done, and never
 after a later one; attempts of a message rise and stay within the limit; what was settled is not
-leased again; cursors stand still or rise.
+leased again; cursors stand still or rise; a dead letter is written once.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,6 +24,7 @@ KINDS = {
     "miscounted": "attempts forgotten or doubled",
     "backwards": "cursors backwards",
     "dead_lost": "dead letters lost",
+    "dead_twice": "dead letters twice",
     "misfiltered": "filtered wrongly",
     "leased_again": "leases acknowledged and delivered again",
 }
@@ -38,6 +39,7 @@ class Findings:
     miscounted: int = 0
     backwards: int = 0
     dead_lost: int = 0
+    dead_twice: int = 0
     misfiltered: int = 0
     leased_again: int = 0
     sentences: list[str] = field(default_factory=list)
@@ -231,6 +233,18 @@ def check_published(
         stored = logs[topic].get(place)
         if stored is None or stored.name != name:
             findings.note("below_once", f"{topic}/{place} holds {stored}, not {name}")
+
+
+def by_place(
+    part: Part, letters: Iterable[tuple[Place, DeadLetter]], findings: Findings
+) -> dict[Place, DeadLetter]:
+    """The dead letters of a subscription, read in their order; each message has one."""
+    found: dict[Place, DeadLetter] = {}
+    for place, letter in letters:
+        if place in found:
+            findings.note("dead_twice", f"{part.name} {part.topic}/{place}: another {letter}")
+        found.setdefault(place, letter)
+    return found
 
 
 class Cursors:

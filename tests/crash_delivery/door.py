@@ -78,7 +78,7 @@ async def read_log(session: aiohttp.ClientSession, topic: str) -> dict[Place, St
 async def read_dead_letters(
     session: aiohttp.ClientSession, part: Part
 ) -> list[tuple[Place, DeadLetter]]:
-    """The dead letters of a subscription in their order, by the place of the message; maybe twice.
+    """The dead letters of a subscription in their order, each with the place of its message.
 
     No topic for them means that there are none.
     """

@@ -10,6 +10,7 @@ from tests.crash_delivery.checker import (
     DeadLetter,
     Findings,
     Stored,
+    by_place,
     check_parts,
     check_published,
 )
@@ -109,6 +110,16 @@ def test_a_dead_letter_with_other_bytes_is_lost() -> None:
     events = tried(PLAIN, DELIVERED[1:])
     changed = DeadLetter(Stored("", "a", "red"), 500)
     assert counts(judged(PLAIN, events, {0: changed})) == {"dead_lost": 1}
+
+
+def test_a_dead_letter_is_written_once() -> None:
+    findings = Findings()
+    letters = [(Place(0, 0), buried(0)), (Place(0, 1), buried(1))]
+    assert by_place(PLAIN, letters, findings) == dict(letters)
+    assert findings.are_none
+    again = [*letters, (Place(0, 0), buried(0, at_ms=900))]
+    assert by_place(PLAIN, again, findings) == dict(letters)
+    assert counts(findings) == {"dead_twice": 1}
 
 
 def test_fire_and_forget_may_lose_but_not_repeat() -> None:
