@@ -67,7 +67,7 @@ class Rig:
     admin: AdminPlane
     data_port: int
     admin_port: int
-    runners: tuple[DoorRunner, DoorRunner]
+    runners: list[DoorRunner]
     session: ClientSession
     is_ready: bool = True
     delivers: Delivering | None = None
@@ -172,10 +172,6 @@ async def running_doors(
     ):
         if creates:
             await parts.registry.create_topic("orders", TopicSpec())
-
-        async def create(name: str) -> None:
-            await parts.registry.create_topic(name, TopicSpec())
-
         data = build_data_plane(
             parts.engine,
             parts.registry,
@@ -187,7 +183,7 @@ async def running_doors(
             access=access or Access(),
             delivery=delivers.delivery,
             make_consumers=delivers.make_consumers,
-            create_topic=create if dev else None,
+            create_topic=parts.registry.ensure_topic if dev else None,
             heartbeat_ms=heartbeat_ms,
         )
         collector = BrokerCollector([data.readings])
@@ -201,10 +197,7 @@ async def running_doors(
             token_file=token_file,
         )
         collector.add(admin.counters.readings)
-        runners = (
-            DoorRunner(data.app, settings, shutdown_timeout_s=2),
-            DoorRunner(admin.app, settings, shutdown_timeout_s=2),
-        )
+        runners = [DoorRunner(app, settings, shutdown_timeout_s=2) for app in (data.app, admin.app)]
         ports = [await _listen(runner) for runner in runners]
         connector = TCPConnector(limit=0)
         async with ClientSession(connector=connector, auto_decompress=False) as session:
