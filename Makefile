@@ -23,6 +23,10 @@ $(STAMP): requirements/dev.lock pyproject.toml
 setup: $(STAMP) ## Make the virtual environment from the lock file
 demo: $(STAMP) ## A broker, 336,776 real flights, a hard kill, and proof that nothing was lost
 	$(BIN)/python examples/quickstart/demo.py
+demo-webhooks: $(STAMP) ## 329 real webhooks, four endpoints of which three are in trouble, exact counts
+	$(BIN)/python examples/webhooks/demo.py
+demo-shared: $(STAMP) ## A group of four workers, two of them killed; every flight accounted for
+	$(BIN)/python examples/shared-group/demo.py
 test: check ## All that gates a change: check, property, contract, integration, crash and bit-flip tests, coverage
 	$(BIN)/python -m pytest -n 2 -m slow --cov --cov-append --cov-report= tests
 	$(BIN)/python tests/coverage_floor.py
@@ -94,4 +98,4 @@ clean: ## Remove what this Makefile made (never a data folder)
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*##/ {printf "  \033[36m%-15s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: setup demo test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery sim bitflips api interop bench run create-topic list-topics producer consumer images clean help
+.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery sim bitflips api interop bench run create-topic list-topics producer consumer images clean help

@@ -25,12 +25,14 @@ class BrokerFailed(Exception):
 class BrokerProcess:
     """`ibrik serve` on free ports; a second start takes the ports of the first."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **environ: str) -> None:
+        """`environ`: variables for the broker, such as secrets."""
         self.data = folder / "data"
         self.log = folder / "broker.log"
         self.http_url = ""
         self.admin_url = ""
         self.started_s = 0.0
+        self._environ = environ
         self._ports = ["0", "0", "0"]
         self._process: subprocess.Popen[str] | None = None
 
@@ -48,7 +50,8 @@ class BrokerProcess:
             self._process = subprocess.Popen(
                 command,
                 # Settings of the person's own shell are not the demo's.
-                env={k: v for k, v in os.environ.items() if not k.startswith("IBRIK_")},
+                env={k: v for k, v in os.environ.items() if not k.startswith("IBRIK_")}
+                | self._environ,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -57,7 +57,7 @@ class Bar:
 
 
 def offsets_table(ranges: Mapping[int, tuple[int, int]]) -> None:
-    table = _table("PARTITION", "OFFSETS", "EVENTS")
+    table = new_table("PARTITION", "OFFSETS", "EVENTS")
     for partition, (start, end) in sorted(ranges.items()):
         table.add_row(str(partition), f"{start:,} … {end - 1:,}", f"{end - start:,}")
     console.print(table)
@@ -65,7 +65,7 @@ def offsets_table(ranges: Mapping[int, tuple[int, int]]) -> None:
 
 def carriers_table(counts: Sequence[tuple[str, int]]) -> None:
     """Two carriers a line, the biggest first."""
-    table = _table("CARRIER", "FLIGHTS", "CARRIER", "FLIGHTS")
+    table = new_table("CARRIER", "FLIGHTS", "CARRIER", "FLIGHTS")
     half = (len(counts) + 1) // 2
     for index in range(half):
         row = counts[index : len(counts) : half]
@@ -74,7 +74,7 @@ def carriers_table(counts: Sequence[tuple[str, int]]) -> None:
     console.print(table)
 
 
-def _table(*columns: str) -> Table:
+def new_table(*columns: str) -> Table:
     table = Table(box=None, padding=(0, 3, 0, 3), pad_edge=True)
     for index, name in enumerate(columns):
         is_label = index == 0 or name == "CARRIER"
