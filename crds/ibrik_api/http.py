@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from pydantic.json_schema import models_json_schema
 
-from ibrik_api import consuming, registering
+from ibrik_api import consuming, recovering, registering
 from ibrik_api.desired import DesiredRequest, DesiredResponse
 from ibrik_api.messages import MessageView, PartitionIndex, Position, Timestamp
 from ibrik_api.model import Model
@@ -186,6 +186,7 @@ STRUCTS = (
     ProducerCreated,
     Problem,
     *consuming.STRUCTS,
+    *recovering.STRUCTS,
     *registering.STRUCTS,
 )
 MODELS = (
