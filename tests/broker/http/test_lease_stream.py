@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import resource
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -186,20 +187,20 @@ async def test_a_slow_reader_is_not_buffered_for(rig: ConsumerRig) -> None:
     await condition(lambda: flow.in_flight_count == 1)
 
 
-@pytest.mark.parametrize(
-    ("query", "code"),
-    [
-        ("?max=0", "invalid-request"),
-        ("?max=-1", "invalid-request"),
-        ("?max=100001", "invalid-request"),
-        ("?ack=maybe", "invalid-request"),
-        ("?consumer=", "invalid-request"),
-        (f"?consumer={'x' * 254}", "invalid-request"),
-        ("?from=earliest", "invalid-request"),
-    ],
-)
-async def test_a_wrong_question_is_refused(rig: ConsumerRig, query: str, code: str) -> None:
-    (await rig.call("GET", PATH + query)).refused(code)
+WRONG: list[tuple[str, str]] = [
+    ("?max=0", "invalid-request"),
+    ("?max=-1", "invalid-request"),
+    ("?max=100001", "invalid-request"),
+    ("?ack=maybe", "invalid-request"),
+    ("?consumer=", "invalid-request"),
+    (f"?consumer={'x' * 254}", "invalid-request"),
+    ("?from=earliest", "invalid-request"),
+]
+
+
+async def test_a_wrong_question_is_refused(rig: ConsumerRig) -> None:
+    for query, code in WRONG:
+        (await rig.call("GET", PATH + query)).refused(code)
 
 
 async def test_what_cannot_be_listened_to_is_refused(rig: ConsumerRig) -> None:
@@ -212,3 +213,24 @@ async def test_what_cannot_be_listened_to_is_refused(rig: ConsumerRig) -> None:
         (await rig.call("GET", f"/v1/subscriptions/{name}/stream")).refused(code)
     rig.delivery.flow("id-of-billing").halt = "paused"
     (await rig.call("GET", PATH)).refused("subscription-paused")
+
+
+@pytest.mark.slow
+async def test_a_thousand_idle_readers_take_little_memory(tmp_path: Path) -> None:
+    async with running_consumers(tmp_path, connections=2_000) as rig:
+        await rig.subscribe()
+        before = resident_bytes()
+        writers = []
+        for _ in range(1_000):
+            _reader, writer = await asyncio.open_connection("127.0.0.1", rig.data_port)
+            writer.write(f"GET {PATH} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            writers.append(writer)
+        await condition(lambda: rig.consumers.presence.waiting_count == 1_000)
+        assert resident_bytes() - before < 60_000_000  # the clients, which live here too, included
+        for writer in writers:
+            writer.transport.abort()
+        await condition(lambda: rig.consumers.presence.waiting_count == 0)
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

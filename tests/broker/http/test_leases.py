@@ -215,46 +215,44 @@ async def test_a_door_that_closes_lets_waiting_consumers_go(rig: ConsumerRig) ->
 # --- refusals -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("verb", "body", "code"),
-    [
-        ("lease", {"max": -1}, "invalid-request"),
-        ("lease", {"max": 0}, "invalid-request"),
-        ("lease", {"max": 1001}, "invalid-request"),
-        ("lease", {"max": "all"}, "invalid-request"),
-        ("lease", {"wait": "61s"}, "invalid-request"),
-        ("lease", {"wait": "soon"}, "invalid-request"),
-        ("lease", {"wait": "-1s"}, "invalid-request"),
-        ("lease", {"max_bytes": 0}, "invalid-request"),
-        ("lease", {"max_bytes": 2**30}, "invalid-request"),
-        ("lease", {"consumer": "x" * 254}, "invalid-request"),
-        ("lease", {"count": 1}, "invalid-request"),
-        ("lease", [], "invalid-request"),
-        ("lease", b"{", "invalid-json"),
-        ("lease", b"\xff", "invalid-json"),
-        ("ack", b"", "invalid-json"),
-        ("ack", b"{", "invalid-json"),
-        ("ack", {}, "invalid-request"),
-        ("ack", {"leases": []}, "invalid-request"),
-        ("ack", {"leases": [1]}, "invalid-request"),
-        ("ack", {"leases": "x"}, "invalid-request"),
-        ("ack", {"leases": ["x"], "all": True}, "invalid-request"),
-        ("ack", {"leases": ["x" * 56] * 10_001}, "invalid-request"),
-        ("ack", {"leases": ["x" * 56] * 100_000}, "request-too-large"),
-        ("nack", b'{"leases":[', "invalid-json"),
-        ("nack", {"leases": ["x"], "delay": "8d"}, "invalid-request"),
-        ("nack", {"leases": ["x"], "delay": 5}, "invalid-request"),
-        ("nack", {"leases": ["x"], "reason": "x" * 1025}, "invalid-request"),
-        ("extend", b"nothing", "invalid-json"),
-        ("extend", {"leases": ["x"], "deadline": "0s"}, "invalid-request"),
-        ("extend", {"leases": ["x"], "deadline": "13h"}, "invalid-request"),
-    ],
-)
-async def test_a_wrong_request_is_refused_and_settles_nothing(
-    rig: ConsumerRig, verb: str, body: Any, code: str
-) -> None:
+WRONG: list[tuple[str, Any, str]] = [
+    ("lease", {"max": -1}, "invalid-request"),
+    ("lease", {"max": 0}, "invalid-request"),
+    ("lease", {"max": 1001}, "invalid-request"),
+    ("lease", {"max": "all"}, "invalid-request"),
+    ("lease", {"wait": "61s"}, "invalid-request"),
+    ("lease", {"wait": "soon"}, "invalid-request"),
+    ("lease", {"wait": "-1s"}, "invalid-request"),
+    ("lease", {"max_bytes": 0}, "invalid-request"),
+    ("lease", {"max_bytes": 2**30}, "invalid-request"),
+    ("lease", {"consumer": "x" * 254}, "invalid-request"),
+    ("lease", {"count": 1}, "invalid-request"),
+    ("lease", [], "invalid-request"),
+    ("lease", b"{", "invalid-json"),
+    ("lease", b"\xff", "invalid-json"),
+    ("ack", b"", "invalid-json"),
+    ("ack", b"{", "invalid-json"),
+    ("ack", {}, "invalid-request"),
+    ("ack", {"leases": []}, "invalid-request"),
+    ("ack", {"leases": [1]}, "invalid-request"),
+    ("ack", {"leases": "x"}, "invalid-request"),
+    ("ack", {"leases": ["x"], "all": True}, "invalid-request"),
+    ("ack", {"leases": ["x" * 56] * 10_001}, "invalid-request"),
+    ("ack", {"leases": ["x" * 56] * 100_000}, "request-too-large"),
+    ("nack", b'{"leases":[', "invalid-json"),
+    ("nack", {"leases": ["x"], "delay": "8d"}, "invalid-request"),
+    ("nack", {"leases": ["x"], "delay": 5}, "invalid-request"),
+    ("nack", {"leases": ["x"], "reason": "x" * 1025}, "invalid-request"),
+    ("extend", b"nothing", "invalid-json"),
+    ("extend", {"leases": ["x"], "deadline": "0s"}, "invalid-request"),
+    ("extend", {"leases": ["x"], "deadline": "13h"}, "invalid-request"),
+]
+
+
+async def test_a_wrong_request_is_refused_and_settles_nothing(rig: ConsumerRig) -> None:
     await rig.publish(b"1")
-    (await rig.act(verb, body)).refused(code)
+    for verb, body, code in WRONG:
+        (await rig.act(verb, body)).refused(code)
     assert len(await rig.lease()) == 1
 
 

@@ -129,42 +129,42 @@ async def test_a_place_that_is_not_there_is_refused_with_the_range(
     (await replace(rig, body)).refused(code)
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        (b"{", "invalid-json"),
-        ({}, "invalid-request"),
-        ({"to": {}}, "invalid-request"),
-        ({"to": {"from": "earliest", "offset": 0}}, "invalid-request"),
-        ({"to": {"from": "middle"}}, "invalid-request"),
-        ({"to": {"offset": -1}}, "invalid-request"),
-        ({"to": {"offset": 2**63}}, "invalid-request"),
-        ({"to": {"offsets": []}}, "invalid-request"),
-        ({"to": {"offsets": [0, 0]}}, "invalid-offset"),
-        ({"to": {"timestamp": "yesterday"}}, "invalid-request"),
-        ({"to": {"offset": 0}, "partitions": []}, "invalid-request"),
-        ({"to": {"offset": 0}, "partitions": [0, 0]}, "invalid-request"),
-        ({"to": {"offset": 0}, "partitions": [1]}, "unknown-partition"),
-        ({"to": {"offset": 0}, "dry": True}, "invalid-request"),
-    ],
-)
-async def test_a_seek_that_says_no_place_is_refused(rig: ConsumerRig, body: Any, code: str) -> None:
-    (await rig.act("seek", body)).refused(code)
+WRONG_SEEKS: list[tuple[Any, str]] = [
+    (b"{", "invalid-json"),
+    ({}, "invalid-request"),
+    ({"to": {}}, "invalid-request"),
+    ({"to": {"from": "earliest", "offset": 0}}, "invalid-request"),
+    ({"to": {"from": "middle"}}, "invalid-request"),
+    ({"to": {"offset": -1}}, "invalid-request"),
+    ({"to": {"offset": 2**63}}, "invalid-request"),
+    ({"to": {"offsets": []}}, "invalid-request"),
+    ({"to": {"offsets": [0, 0]}}, "invalid-offset"),
+    ({"to": {"timestamp": "yesterday"}}, "invalid-request"),
+    ({"to": {"offset": 0}, "partitions": []}, "invalid-request"),
+    ({"to": {"offset": 0}, "partitions": [0, 0]}, "invalid-request"),
+    ({"to": {"offset": 0}, "partitions": [1]}, "unknown-partition"),
+    ({"to": {"offset": 0}, "dry": True}, "invalid-request"),
+]
+
+
+async def test_a_seek_that_says_no_place_is_refused(rig: ConsumerRig) -> None:
+    for body, code in WRONG_SEEKS:
+        (await rig.act("seek", body)).refused(code)
     assert (await rig.look("offsets"))["epoch"] == 0
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        (b"", "invalid-json"),
-        ({"partitions": []}, "invalid-request"),
-        ({"partitions": [{"partition": 0}]}, "invalid-request"),
-        ({"partitions": [{"partition": 0, "offset": 0}] * 2}, "invalid-request"),
-        ({"partitions": [{"partition": 7, "offset": 0}]}, "unknown-partition"),
-    ],
-)
-async def test_wrong_offsets_are_refused(rig: ConsumerRig, body: Any, code: str) -> None:
-    (await replace(rig, body)).refused(code)
+WRONG_OFFSETS: list[tuple[Any, str]] = [
+    (b"", "invalid-json"),
+    ({"partitions": []}, "invalid-request"),
+    ({"partitions": [{"partition": 0}]}, "invalid-request"),
+    ({"partitions": [{"partition": 0, "offset": 0}] * 2}, "invalid-request"),
+    ({"partitions": [{"partition": 7, "offset": 0}]}, "unknown-partition"),
+]
+
+
+async def test_wrong_offsets_are_refused(rig: ConsumerRig) -> None:
+    for body, code in WRONG_OFFSETS:
+        (await replace(rig, body)).refused(code)
     assert (await rig.look("offsets"))["epoch"] == 0
 
 
