@@ -14,10 +14,12 @@ from ibrik_cli.commands import (
     bench,
     channel,
     consume,
+    deadletter,
     listen,
     log,
     produce,
     publisher,
+    replay,
     resources,
     serve,
     subscription,
@@ -63,6 +65,8 @@ NOUNS = {
     "channel": channel,
     "subscription": subscription,
     "publisher": publisher,
+    "deadletter": deadletter,
+    "replay": replay,
     "log": log,
 }
 for noun, module in NOUNS.items():

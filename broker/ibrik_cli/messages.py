@@ -3,6 +3,7 @@
 Used by `describe message`.
 """
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -10,17 +11,15 @@ from typing import TYPE_CHECKING
 from ibrik_cli.failures import WRONG_USAGE, Failure
 from ibrik_cli.manifests import Resource
 from ibrik_cli.options import Output
-from ibrik_cli.output import print_table
+from ibrik_cli.output import print_table, until_text
 from ibrik_cli.showing import flat_lines, print_document
 
 if TYPE_CHECKING:
     from ibrik_client import Client
 
-DELIVERY_COLUMNS = ("SUBSCRIPTION", "MODE", "DESTINATION", "STATE")
+DELIVERY_COLUMNS = ("SUBSCRIPTION", "MODE", "STATE", "FAILED", "NEXT")
 ATTEMPT_COLUMNS = ("SUBSCRIPTION", "ATTEMPT", "TIME", "STATUS", "ERROR", "NEXT")
 NOTHING = "-"
-ATTEMPTS_READ = 500
-"""Of each channel: an older attempt is not looked for."""
 
 
 async def describe_message(client: "Client", text: str, output: Output) -> None:
@@ -29,7 +28,7 @@ async def describe_message(client: "Client", text: str, output: Output) -> None:
 
     topic, partition, offset = parse_place(text)
     document = message_document(await client.message(topic, partition, offset))
-    deliveries = await find_deliveries(client, topic, partition, offset)
+    deliveries = await client.admin.deliveries(topic, partition, offset)
     lines = flat_lines({k: v for k, v in document.items() if v is not None})
     print_document(document | {"deliveries": deliveries}, output, lines)
     if output is Output.TABLE and deliveries:
@@ -43,69 +42,23 @@ def parse_place(place: str) -> tuple[str, int, int]:
     raise Failure(f"{place!r} is no place: write topic/partition/offset", WRONG_USAGE)
 
 
-async def find_deliveries(
-    client: "Client", topic: str, partition: int, offset: int
-) -> list[Resource]:
-    """How far each subscription of the topic is with this message."""
-    found = []
-    for subscription in await client.admin.subscriptions(topic=topic):
-        name = subscription["metadata"]["name"]
-        lag = await client.admin.lag(name)
-        part = next((p for p in lag["partitions"] if p["partition"] == partition), None)
-        attempts = await find_attempts(client, subscription, partition, offset)
-        found.append(
-            {
-                "subscription": name,
-                "mode": subscription["spec"].get("mode", "pull"),
-                "destination": (subscription.get("status") or {}).get("destination"),
-                "state": delivery_state(part, offset, attempts),
-                "attempts": attempts,
-            }
-        )
-    return found
-
-
-async def find_attempts(
-    client: "Client", subscription: Resource, partition: int, offset: int
-) -> list[Resource]:
-    """Attempts of this message that failed, the oldest first."""
-    channel = subscription["spec"].get("channelRef")
-    if channel is None:
-        return []
-    rows = await client.admin.channel_attempts(
-        channel["name"], limit=ATTEMPTS_READ, namespace=channel.get("namespace")
-    )
-    mine = (subscription["metadata"]["name"], partition, offset)
-    found = [r for r in rows if (r["subscription"], r["partition"], r["offset"]) == mine]
-    return found[::-1]
-
-
-def delivery_state(part: Resource | None, offset: int, attempts: Sequence[Resource]) -> str:
-    """`waiting`, `retrying`, `dead-lettered`, or `passed`: delivered, filtered or skipped.
-
-    Attempts are known of channels alone, so elsewhere a message that is retried has passed.
-    """
-    if part is None or offset >= part["next_offset"]:
-        return "waiting"
-    if not attempts or (part["retrying"] == 0 and attempts[-1]["next"]):
-        return "passed"
-    return "retrying" if attempts[-1]["next"] else "dead-lettered"
-
-
 def print_deliveries(deliveries: Sequence[Resource]) -> None:
-    import sys
-
+    now_s = time.time()
     sys.stdout.write("\n")
-    print_table(
-        DELIVERY_COLUMNS,
-        [
-            [d["subscription"], d["mode"], d["destination"] or NOTHING, d["state"]]
-            for d in deliveries
-        ],
-    )
-    if rows := list(attempt_rows(deliveries, time.time())):
+    print_table(DELIVERY_COLUMNS, [delivery_row(delivery, now_s) for delivery in deliveries])
+    if rows := list(attempt_rows(deliveries, now_s)):
         sys.stdout.write("\n")
         print_table(ATTEMPT_COLUMNS, rows)
+
+
+def delivery_row(delivery: Resource, now_s: float) -> list[str]:
+    return [
+        str(delivery["subscription"]),
+        str(delivery["mode"]),
+        str(delivery["state"]),
+        str(len(delivery["attempts"])),
+        until_text(delivery.get("next"), now_s) or NOTHING,
+    ]
 
 
 def attempt_rows(deliveries: Sequence[Resource], now_s: float) -> Iterator[list[str]]:
@@ -114,7 +67,7 @@ def attempt_rows(deliveries: Sequence[Resource], now_s: float) -> Iterator[list[
     for delivery in deliveries:
         for attempt in delivery["attempts"]:
             yield [
-                delivery["subscription"],
+                str(delivery["subscription"]),
                 str(attempt["attempt"]),
                 str(attempt["at"]),
                 str(attempt["status"] or NOTHING),

@@ -3,6 +3,7 @@
 Only what the options themselves leave open is judged here; the broker judges the rest.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from ibrik_cli.failures import WRONG_USAGE, Failure
 
 Spec = dict[str, Any]
 ENDS = ("earliest", "latest")
+LONGEST_DATE = len("2026-11-27")
 
 
 def given(**wishes: Any) -> Spec:
@@ -74,6 +76,24 @@ def parse_place(text: str) -> Spec:
         return {"timestamp": text}
     offsets = [int(offset) for offset in text.split(",")]
     return {"offset": offsets[0]} if len(offsets) == 1 else {"offsets": offsets}
+
+
+def parse_replay_place(text: str) -> str | Spec:
+    """The same for a replay, which also begins behind a message that is named by its id."""
+    if text in ENDS:
+        return text
+    is_id = ":" not in text and text.count("-") >= 2 and len(text) > LONGEST_DATE
+    return {"id": text} if is_id else parse_place(text)
+
+
+def letter_filter(reason: str | None, status: int | None, expression: str | None) -> str | None:
+    """Which dead letters are meant, as CEL."""
+    tests = [f"({expression})"] if expression else []
+    if reason is not None:
+        tests.append(f'headers["dlq-reason"] == {json.dumps(reason)}')
+    if status is not None:
+        tests.append(f'headers["dlq-status"] == "{status}"')
+    return " && ".join(tests) or None
 
 
 def is_offsets(text: str) -> bool:

@@ -280,16 +280,18 @@ def test_a_message_is_described_with_everyone_who_gets_it(ibrik: Command) -> Non
     ibrik("subscription", "create", "failing", "--topic", "traced", "--channel", "down")
     ibrik("subscription", "create", "lazy", "--topic", "traced", "--pull")
     ibrik("produce", "traced", given="x\n")
-    described = _until(ibrik, "ATTEMPT", "describe", "message", "traced/0/0")
+    described = _until(ibrik, "TIME", "describe", "message", "traced/0/0")
     rows = table(described)
-    assert ["failing", "push", "channel/down", "retrying"] in rows
-    assert ["lazy", "pull", "-", "waiting"] in rows
-    assert [row[:2] for row in rows if row[:1] == ["failing"]][1] == ["failing", "1"]
+    assert ["SUBSCRIPTION", "MODE", "STATE", "FAILED", "NEXT"] in rows
+    assert ["lazy", "pull", "waiting", "0", "-"] in rows
+    failing = [row for row in rows if row[:1] == ["failing"]]
+    assert failing[0][:3] in (["failing", "push", "retrying"], ["failing", "push", "in-flight"])
+    assert failing[1][:2] == ["failing", "1"]
     as_json = json.loads(ibrik("describe", "message", "traced/0/0", "-o", "json").stdout)
     assert as_json["value"] == "x"
     assert [d["subscription"] for d in as_json["deliveries"]] == ["failing", "lazy"]
     attempts = table(ibrik("channel", "attempts", "down", "--max", "1").stdout)
-    assert attempts[0] == ["TIME", "SUBSCRIPTION", "MESSAGE", "ATTEMPT", "STATUS", "ERROR", "NEXT"]
+    assert attempts[0] == ["TIME", "SUBSCRIPTION", "MESSAGE", "TIME", "STATUS", "ERROR", "NEXT"]
     assert attempts[1][1:3] == ["failing", "0/0"]
     ibrik("subscription", "delete", "failing", "--policy", "Delete")
 

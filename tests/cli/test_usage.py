@@ -76,6 +76,14 @@ from ibrik_client import IbrikError, Unavailable
             ["consume", "a", "--subscription", "b"],
             "error: --subscription stands for a topic and a place: leave TOPIC, --from",
         ),
+        (
+            ["deadletter", "purge", "a"],
+            "error: this deletes the dead letters of a for good; say so with --yes",
+        ),
+        (
+            ["replay", "create", "a", "--from", "0"],
+            "error: the target: write one of --channel, --into, there is none",
+        ),
         (["listen", "0", "--verify"], "error: --verify needs the secret: --secret-file FILE"),
         (["listen", "0", "--delay", "1"], "error: '1' is no duration"),
         (["listen", "0", "--secret", "whsec_x"], "error: --secret is not taken: everybody here"),
