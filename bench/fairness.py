@@ -23,7 +23,7 @@ CHANNELS = 200
 HANGING = 20
 TOPICS = 10
 VALUE = b"x" * 1024
-PUBLISHED_RATE = 40
+PUBLISHED_RATE = 20
 """Messages a second over all topics; each goes to the 20 channels of its topic."""
 TIMEOUT_S = 1
 """The shortest: so that hanging requests also end, fail, and open circuits within a round."""

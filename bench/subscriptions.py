@@ -24,7 +24,7 @@ from bench.framework import (
     times,
     unmeasured,
 )
-from bench.ibrik import broker_with, get_text, resident_bytes
+from bench.ibrik import broker_with, cpu_seconds, get_text, resident_bytes
 from bench.sink import Sink, running_sink
 from tests.support.broker import Broker
 
@@ -148,14 +148,15 @@ def _switches(pid: int) -> int:
 
 def _scrape(broker: Broker, count: int) -> Row:
     url = f"{broker.admin_url}/metrics"
-    begun = time.perf_counter()
+    cpu = cpu_seconds(broker.process.pid)
     text = get_text(url)
-    took_ms = (time.perf_counter() - begun) * 1_000
+    took_ms = (cpu_seconds(broker.process.pid) - cpu) * 1_000
     labelled = set(_SERIES.findall(text)) - {"other"}
     return Row(
         f"a scrape with {count + BUSY_COUNT:,} subscriptions",
-        f"{len(labelled):,} of them and `other`, {len(text) / 1e6:.2f} MB, {milliseconds(took_ms)}",
-        values={"labelled": len(labelled), "bytes": len(text), "ms": took_ms},
+        f"{len(labelled):,} of them and `other`, {len(text) / 1e6:.2f} MB, "
+        f"{milliseconds(took_ms)} of CPU",
+        values={"labelled": len(labelled), "bytes": len(text), "cpu_ms": took_ms},
     ).judged(f"≤ {LABELLED_BAR:,} labelled", 0 < len(labelled) <= LABELLED_BAR)
 
 
