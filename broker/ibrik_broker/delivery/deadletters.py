@@ -85,7 +85,7 @@ class DeadLetters:
         except Refusal as refusal:
             logger.warning("dead letter not written", topic=name, reason=refusal.detail)
             if flow.is_current(delivery):
-                flow.postpone(delivery)
+                flow.postpone(delivery, reason)
             return False
         if flow.is_current(delivery):
             flow.settle(delivery)

@@ -25,6 +25,7 @@ from ibrik_broker.delivery.reading import RecordReader
 from ibrik_broker.metadata.deliveries import AttemptRow, GapRow, RetryRow
 
 if TYPE_CHECKING:
+    from ibrik_broker.delivery.deadletters import Reason
     from ibrik_broker.partitions.topic import Topic
 
 READ_BYTES = 256 * 1024
@@ -248,10 +249,12 @@ class Flow:
                 part.give_back(delivery)
         self.tell_ready()
 
-    def postpone(self, delivery: Delivery) -> None:
-        """Its dead letter could not be written: the same again, a little later."""
-        delivery.attempt -= 1
+    def postpone(self, delivery: Delivery, reason: "Reason") -> None:
+        """Its dead letter could not be written: that is tried again a little later, no more."""
         self.park(delivery, self._ticks_ms() + READ_AGAIN_TICKS)
+        parked = self.parked.get(delivery.partition, delivery.offset)
+        assert parked is not None, "it was parked just now"
+        parked.reason = reason
 
     def settle_parked(self, partition: int, offset: int) -> None:
         """A parked message was done by someone who held it before a restart."""

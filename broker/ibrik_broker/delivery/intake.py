@@ -77,6 +77,7 @@ class Intake:
             attempt=parked.attempts + 1,
             first_ms=parked.first_ms,
             is_parked=True,
+            reason=parked.reason,
         )
 
     async def _read_at(self, part: FlowPart, parked: Parked) -> list[StoredRecord]:

@@ -126,13 +126,14 @@ class Leases:
     async def _without_exhausted(self, taken: list[Delivery]) -> list[Delivery]:
         """Messages that had all their attempts go to the dead letters instead."""
         limit = self.wish.retry.max_attempts
-        if all(delivery.attempt <= limit for delivery in taken):
+        exhausted = [each for each in taken if each.reason is not None or each.attempt > limit]
+        if not exhausted:
             return taken
-        for delivery in taken:
-            if delivery.attempt > limit:
-                delivery.attempt -= 1
-                reason = Reason("deadline-passed", "no consumer acknowledged it in time")
-                await self._dead_letters.put(self.flow, self.wish, delivery, reason)
+        late = Reason("deadline-passed", "no consumer acknowledged it in time")
+        for delivery in exhausted:
+            delivery.attempt -= 1  # this one is not made
+            reason = delivery.reason or late
+            await self._dead_letters.put(self.flow, self.wish, delivery, reason)
         return [delivery for delivery in taken if self.flow.is_current(delivery)]
 
     def _hold_ms(self, _attempt: int, _first_ms: int) -> int:
@@ -277,7 +278,8 @@ class Leases:
         parked = self.flow.parked.get(ref.partition, ref.offset)
         if parked is None or ref.epoch != self.flow.epoch or parked.attempts != ref.attempt:
             return None
-        is_over = parked.due_ticks is None or parked.due_ticks <= self._ticks_ms()
+        is_dead = parked.reason is not None
+        is_over = is_dead or parked.due_ticks is None or parked.due_ticks <= self._ticks_ms()
         return None if is_over or self.flow.is_in_hand(ref.partition, ref.offset) else parked
 
     # --- called by the flow and by the alarms -----------------------------------------------------

@@ -1,8 +1,12 @@
 """One message on its way to one place: a value that flows hand out and get back."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ibrik_log.record import StoredRecord
+
+if TYPE_CHECKING:
+    from ibrik_broker.delivery.deadletters import Reason
 
 
 @dataclass(slots=True, eq=False)
@@ -23,6 +27,8 @@ class Delivery:
     time at which the next attempt would be due if the broker died now."""
     is_parked: bool = False
     """Whether it has a row among the retries."""
+    reason: "Reason | None" = None
+    """Why it is a dead letter already, and is not to be delivered."""
 
     @property
     def offset(self) -> int:

@@ -8,6 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ibrik_broker.delivery.deadletters import Reason
 
 
 @dataclass(slots=True, eq=False)
@@ -21,6 +25,8 @@ class Parked:
     due_ticks: int | None
     """None: blocked until someone resumes the subscription."""
     lane: bytes | None = None
+    reason: "Reason | None" = None
+    """Why it is a dead letter that could not be written yet; None: it is to be delivered."""
 
 
 class ParkedMessages:

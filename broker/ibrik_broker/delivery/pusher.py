@@ -205,9 +205,10 @@ class Pusher:
         if not push.is_once:
             if not flow.is_current(delivery):
                 return
-            if delivery.attempt > wish.retry.max_attempts:
-                delivery.attempt -= 1
-                reason = Reason("crashed", "the broker ended during the last attempt")
+            if delivery.reason is not None or delivery.attempt > wish.retry.max_attempts:
+                delivery.attempt -= 1  # this one is not made
+                crashed = Reason("crashed", "the broker ended during the last attempt")
+                reason = delivery.reason or crashed
                 await push.dead_letters.put(flow, wish, delivery, reason)
                 return
         topic = flow.topic

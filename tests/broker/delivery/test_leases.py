@@ -9,7 +9,7 @@ import pytest
 
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.subscription import GroupType, Mode
-from ibrik_api.resources.topic import Ordering
+from ibrik_api.resources.topic import Ordering, TopicSpec
 from ibrik_broker.delivery.leases import LeaseRef, Leases
 from ibrik_broker.delivery.message import Delivery
 from tests.support.delivery import DeliveryParts, open_delivery, settled
@@ -104,6 +104,29 @@ async def test_a_message_that_nobody_can_handle_goes_to_the_dead_letters(tmp_pat
         assert dead.value == b"poison"
         assert dict(dead.headers)["dlq-error"] == b"cannot read it"
         assert dict(dead.headers)["dlq-attempts"] == b"3"
+
+
+async def test_a_message_whose_dead_letter_cannot_be_written_is_not_leased_again(
+    tmp_path: Path,
+) -> None:
+    async with open_delivery(tmp_path) as parts:
+        leases = await _leases(parts)
+        await parts.topic("orders.billing.dlq", maxMessageBytes="1Ki")
+        await parts.publish("orders", b"x" * 2_000)
+        for _ in range(3):
+            bad = _refs(await _lease(leases))
+            assert await leases.nack(bad, delay_ms=0, reason="cannot read it") == [None]
+        assert await leases.ack(bad) == [EXPIRED]
+        for _ in range(2):
+            await parts.advance(1_000)
+            assert await _lease(leases) == []
+        await parts.registry.put_topic("orders.billing.dlq", TopicSpec())
+        await parts.advance(1_000)
+        assert await _lease(leases) == []
+        (dead,) = await parts.records("orders.billing.dlq")
+        told = dict(dead.headers)
+        assert (told["dlq-reason"], told["dlq-attempts"]) == (b"nacked", b"3")
+        assert leases.flow.backlog == 0
 
 
 async def test_released_leases_are_as_if_they_had_never_been_given(tmp_path: Path) -> None:

@@ -234,7 +234,13 @@ async def test_a_dead_letter_that_cannot_be_written_loses_nothing(tmp_path: Path
         await parts.until(lambda: len(flow.parked) == 1)
         await parts.advance(1_000)
         await parts.until(lambda: flow.backlog == 0)
-        assert len(await parts.records("orders.billing.dlq")) == 1
+        (dead,) = await parts.records("orders.billing.dlq")
+        assert (dict(dead.headers)["dlq-status"], dict(dead.headers)["dlq-attempts"]) == (
+            b"400",
+            b"1",
+        )
+        # Only the dead letter is tried again: the endpoint has said what it has to say.
+        assert [parcel.attempt for parcel in parts.sender.parcels] == [1]
 
 
 async def test_attempts_are_never_more_than_allowed_over_any_number_of_crashes(
