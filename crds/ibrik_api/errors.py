@@ -152,7 +152,7 @@ _ROWS = (
         "List them with GET /v1/replays."),
     ErrorCode("unknown-subscription", 404, "Unknown subscription",
         "There is no subscription of this name.",
-        "Create it with PUT /v1/subscriptions/{name}, or list what there is: ibrik subscription ls."),
+        "Create it with PUT /v1/subscriptions/{name}, or look: ibrik subscription ls."),
     ErrorCode("unknown-topic", 404, "Unknown topic",
         "There is no topic of this name.",
         "Create it with: ibrik topic create NAME"),

@@ -175,6 +175,32 @@ class AttemptList(Struct):
     next_page_token: PageToken = UNSET
 
 
+class DeliveryView(Struct):
+    """How far one subscription is with one message."""
+
+    subscription: NameText
+    mode: str
+    channel: Annotated[str | None, Meta(description="Channel that it goes to; of push.")]
+    state: Annotated[
+        str,
+        Meta(
+            description="waiting, in-flight, retrying, blocked, delivered, dead-lettered,"
+            " filtered, or passed: before the start, or behind a gap or a seek."
+        ),
+    ]
+    next: Annotated[Timestamp | None, Meta(description="When it is tried again.")]
+    attempts: Annotated[list[AttemptView], Meta(description="Those that failed, oldest first.")]
+
+
+class DeliveryList(Struct):
+    """Every subscription of the topic, by name."""
+
+    topic: str
+    partition: PartitionIndex
+    offset: Position
+    deliveries: list[DeliveryView]
+
+
 class ChannelStats(Struct):
     """Numbers of a channel since the broker started."""
 
@@ -209,5 +235,7 @@ STRUCTS = (
     ProbeResult,
     AttemptView,
     AttemptList,
+    DeliveryView,
+    DeliveryList,
     ChannelStats,
 )

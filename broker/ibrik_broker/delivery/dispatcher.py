@@ -196,6 +196,17 @@ class Dispatcher:
         for served in self._all():
             yield served.flow
 
+    def flows_of(self, topic: str) -> list[Flow]:
+        """The flows of one topic's subscriptions and replays."""
+        return [served.flow for served in self._by_topic.get(topic, {}).values()]
+
+    def wish(self, subscription_id: str) -> SubscriptionWish:
+        """What is served. Raises Refusal `unknown-subscription`."""
+        served = self._served(subscription_id)
+        if served is None:
+            raise _unknown(subscription_id)
+        return served.wish
+
     def leases(self, subscription_id: str) -> Leases:
         """Raises Refusal `unknown-subscription` or `wrong-mode`."""
         leases = self._leases.get(subscription_id)

@@ -23,6 +23,7 @@ from ibrik_broker.delivery.parked import Parked, ParkedMessages
 from ibrik_broker.delivery.progress import Progress
 from ibrik_broker.delivery.reading import RecordReader
 from ibrik_broker.metadata.deliveries import AttemptRow, GapRow, RetryRow
+from ibrik_log.record import StoredRecord
 
 if TYPE_CHECKING:
     from ibrik_broker.delivery.deadletters import Reason
@@ -119,6 +120,10 @@ class Flow:
         """Look what stands at the cursor of partitions that nothing is read of now."""
         for part in self.parts:
             await self._intake.find_head(part)
+
+    def fits(self, partition: int, record: StoredRecord) -> bool:
+        """Whether the filter lets the message through; the topic is served."""
+        return self._intake.fits(self.parts[partition], record)
 
     # --- take -------------------------------------------------------------------------------------
 

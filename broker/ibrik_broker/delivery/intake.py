@@ -115,7 +115,7 @@ class Intake:
 
     def _sort(self, part: FlowPart, records: Sequence[StoredRecord]) -> None:
         """Decide of each record that was read: filtered out, to go, or to wait for its lane."""
-        wanted = self._flow.plan.filter
+        is_filtered = self._flow.plan.filter is not None
         for record in records:
             if record.offset >= part.end:
                 part.read_offset = part.end
@@ -123,12 +123,17 @@ class Intake:
             part.read_offset = record.offset + 1
             if part.progress.is_settled(record.offset) or record.offset in part.in_hand:
                 continue
-            if wanted is not None and not wanted.matches(record, self._plain_event(part, record)):
+            if is_filtered and not self.fits(part, record):
                 part.progress.settle(record.offset)
                 self._flow.counters.filtered += 1
                 continue
             part.enter(Delivery(part.index, record, self._flow.epoch), self._flow.plan.ordering)
         self._flow.touch(part)
+
+    def fits(self, part: FlowPart, record: StoredRecord) -> bool:
+        """Whether the filter lets the message through."""
+        wanted = self._flow.plan.filter
+        return wanted is None or wanted.matches(record, self._plain_event(part, record))
 
     def _plain_event(self, part: FlowPart, record: StoredRecord) -> dict[str, str]:
         """What a filter sees of a message that is no event: the attributes it is delivered with."""

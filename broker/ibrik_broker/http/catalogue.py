@@ -26,6 +26,7 @@ from ibrik_broker.http.door import Door
 from ibrik_broker.http.operations import JSON, Answer, Body, Operation, Parameter
 from ibrik_broker.http.subscribers import SubscriberHandlers
 from ibrik_broker.http.subscriptions import SubscriptionHandlers
+from ibrik_broker.http.tracking import tracking_operations
 from ibrik_broker.metadata.attempts import AttemptHistory
 from ibrik_broker.registrations.catalogue import Catalogue
 
@@ -125,6 +126,7 @@ def catalogue_operations(door: Door, delivery: Delivery) -> list[Operation]:
         *resource_operations(SUBSCRIPTION, subscriptions),
         *_pauses(SUBSCRIPTION, subscriptions, ("subscription-paused",)),
         *_subscribers(SubscriberHandlers(door, delivery.catalogue, delivery.guard)),
+        *tracking_operations(door, delivery.dispatcher, delivery.history),
     ]
 
 

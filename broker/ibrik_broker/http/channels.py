@@ -32,6 +32,7 @@ from ibrik_broker.http.crud import (
 )
 from ibrik_broker.http.door import Door
 from ibrik_broker.http.times import parse_time
+from ibrik_broker.http.tracking import attempt_view
 from ibrik_broker.metadata.attempts import AttemptHistory
 from ibrik_broker.metadata.deliveries import AttemptRow
 from ibrik_broker.registrations.catalogue import Catalogue
@@ -153,20 +154,7 @@ class ChannelHandlers(CollectionHandlers[Channel]):
 
     def _attempt(self, row: AttemptRow) -> AttemptView:
         names = self._catalogue.subscriptions.names_of([row.flow_id])
-        return AttemptView(
-            id=row.id or 0,
-            flow=row.flow_id,
-            subscription=names[0] if names else None,
-            partition=row.partition,
-            offset=row.offset,
-            attempt=row.attempt,
-            at=format_timestamp(row.at_ms),
-            duration_ms=row.duration_ms,
-            status=row.status,
-            error=row.error,
-            detail=row.detail,
-            next=None if row.next_ms is None else format_timestamp(row.next_ms),
-        )
+        return attempt_view(row, names[0] if names else None)
 
 
 def is_plain(request: web.Request) -> bool:

@@ -84,16 +84,7 @@ class Read:
     async def message(self, request: web.Request) -> web.Response:
         """One message: its bytes as they were published, its headers as headers."""
         topic, partition = self._door.partition(request)
-        offset = parse_offset(request.match_info["offset"])
-        frames = await partition.read(offset, 1)
-        if not frames:
-            raise Refusal(
-                "offset-above-end",
-                f"Offset {offset} is not there yet: the end is {partition.latest}.",
-                earliest=partition.earliest,
-                latest=partition.latest,
-            )
-        record = take(frames, offset, 1)[0]
+        record = await read_one(partition, parse_offset(request.match_info["offset"]))
         headers = message_headers(topic, partition.index, record)
         headers += [
             (hdrs.CONTENT_TYPE, content_type_of(record)),
@@ -108,6 +99,19 @@ class Read:
         for name, value in headers:
             response.headers.add(name, value)
         return response
+
+
+async def read_one(partition: Partition, offset: int) -> StoredRecord:
+    """The record at an offset. Raises Refusal `offset-above-end` and those of reading."""
+    frames = await partition.read(offset, 1)
+    if not frames:
+        raise Refusal(
+            "offset-above-end",
+            f"Offset {offset} is not there yet: the end is {partition.latest}.",
+            earliest=partition.earliest,
+            latest=partition.latest,
+        )
+    return take(frames, offset, 1)[0]
 
 
 def take(frames: list[bytes], offset: int, max_count: int) -> list[StoredRecord]:
