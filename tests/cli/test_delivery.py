@@ -291,7 +291,7 @@ def test_a_message_is_described_with_everyone_who_gets_it(ibrik: Command) -> Non
     assert as_json["value"] == "x"
     assert [d["subscription"] for d in as_json["deliveries"]] == ["failing", "lazy"]
     attempts = table(ibrik("channel", "attempts", "down", "--max", "1").stdout)
-    assert attempts[0] == ["TIME", "SUBSCRIPTION", "MESSAGE", "TIME", "STATUS", "ERROR", "NEXT"]
+    assert attempts[0] == ["TIME", "SUBSCRIPTION", "MESSAGE", "ATTEMPT", "STATUS", "ERROR", "NEXT"]
     assert attempts[1][1:3] == ["failing", "0/0"]
     ibrik("subscription", "delete", "failing", "--policy", "Delete")
 
