@@ -239,7 +239,7 @@ def _look(seeks: SeekHandlers) -> list[Operation]:
             "Where a subscription stands.",
             seeks.offsets,
             (Answer(200, "One offset a partition.", (Body(JSON, SubscriptionOffsets),), ETAG),),
-            FIND_CODES,
+            (*FIND_CODES, "metadata-unavailable"),
             parameters=(SUBSCRIPTION,),
         ),
     ]

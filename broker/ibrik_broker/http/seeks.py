@@ -57,7 +57,10 @@ class SeekHandlers:
         )
 
     async def offsets(self, request: web.Request) -> web.Response:
-        return _offsets_answer(self._flow(request))
+        """Where it stands. What is told is durable: no crash brings the subscription back."""
+        answer = _offsets_answer(self._flow(request))
+        await self._consuming.dispatcher.ledger.commit()
+        return answer
 
     async def put_offsets(self, request: web.Request) -> web.Response:
         """Go on at these offsets; refused with 412 when someone moved them since If-Match."""

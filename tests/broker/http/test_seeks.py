@@ -186,3 +186,13 @@ async def test_without_its_topic_a_subscription_cannot_be_moved(rig: ConsumerRig
     await rig.call("DELETE", "/v1/topics/orders?policy=Delete")
     (await rig.act("seek", {"to": {"from": "latest"}})).refused("unknown-topic")
     assert (await rig.look("lag"))["state"] == "stopped"
+
+
+async def test_an_offset_that_was_told_is_durable(rig: ConsumerRig) -> None:
+    await rig.publish_numbers(3)
+    flow = rig.delivery.flow("id-of-billing")
+    for delivery in await flow.take(3, 1_000, lambda _attempt, _first_ms: 60_000):
+        flow.settle(delivery)
+    (told,) = (await rig.look("offsets"))["partitions"]
+    (stored,) = (await rig.delivery.ledger.store.load(flow.id)).cursors
+    assert told["offset"] == stored.next_offset == 3
