@@ -171,6 +171,8 @@ class Doors:
                 delivery.dispatcher,
                 delivery.history,
                 delivery.guard,
+                delivery.replays,
+                delivery.redrive,
             ),
             make_consumers=partial(
                 ConsumerPlane,

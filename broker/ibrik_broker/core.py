@@ -19,6 +19,8 @@ from ibrik_broker.delivery.dispatcher import Dispatcher
 from ibrik_broker.delivery.egress import egress_policy
 from ibrik_broker.delivery.guard import Guard
 from ibrik_broker.delivery.readings import delivery_readings
+from ibrik_broker.delivery.redrive import Redrive
+from ibrik_broker.delivery.replays import Replays
 from ibrik_broker.delivery.senders.factory import Senders
 from ibrik_broker.delivery.tokens import Tokens
 from ibrik_broker.delivery.upkeep import keep_history_short
@@ -28,6 +30,7 @@ from ibrik_broker.metadata.database import Database
 from ibrik_broker.metadata.deliveries import DeliveryStore
 from ibrik_broker.metadata.keys import lease_key
 from ibrik_broker.metadata.publishers import PublisherRows
+from ibrik_broker.metadata.replays import ReplayRows
 from ibrik_broker.metadata.topics import TopicRows
 from ibrik_broker.partitions.engine import Engine, EngineConfig
 from ibrik_broker.partitions.flush import FlushMode
@@ -125,6 +128,8 @@ class Delivery:
     guard: Guard
     tokens: Tokens
     history: AttemptHistory
+    replays: Replays
+    redrive: Redrive
     _background: tuple[asyncio.Task[None], ...]
 
     @classmethod
@@ -160,19 +165,44 @@ class Delivery:
             ticks_ms=ticks_ms,
             credential_fault=credentials.fault,
         )
+        history = AttemptHistory(core.database)
+        replays = Replays(
+            dispatcher,
+            core.engine,
+            ReplayRows(core.database),
+            history,
+            tasks,
+            channel_id=lambda name: catalogue.channels.find(name).id,
+            clock_ms=clock_ms,
+            ticks_ms=ticks_ms,
+        )
+        core.registry.on_delete.append(replays.forget_topic)
+        redrive = Redrive(
+            dispatcher, core.engine, purge_topic=core.registry.purge, ticks_ms=ticks_ms
+        )
         try:
             key = await lease_key(core.database)
             states = await store.load_all()
             await dispatcher.start()
             await catalogue.load(states)
+            await replays.load()
         except Refusal as refusal:
             raise StartRefused(refusal.detail) from refusal
-        history = AttemptHistory(core.database)
         background = (
             tasks.create_task(catalogue.run()),
             tasks.create_task(keep_history_short(history, clock_ms)),
         )
-        return cls(dispatcher, catalogue, senders, guard, Tokens(key), history, background)
+        return cls(
+            dispatcher,
+            catalogue,
+            senders,
+            guard,
+            Tokens(key),
+            history,
+            replays,
+            redrive,
+            background,
+        )
 
     def listens_on(self, addresses: Iterable[tuple[str, int]]) -> None:
         """The listeners are open: nothing is delivered to them, whatever their ports are."""
@@ -189,6 +219,7 @@ class Delivery:
 
     async def drain(self, seconds: float) -> None:
         """Deliver nothing new, let what is on its way end."""
+        self.replays.stop()
         await self.dispatcher.drain(seconds)
 
     async def close(self) -> None:
@@ -196,6 +227,7 @@ class Delivery:
         for task in self._background:
             task.cancel()
         await self.dispatcher.close()
+        await self.replays.close()
         await self.senders.close()
 
 

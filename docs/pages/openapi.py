@@ -39,7 +39,7 @@ async def _pages() -> dict[str, str]:
         allocate_producer_id=NOTHING,
         publishers=NOTHING,
         clients=NOTHING,
-        delivery=Delivery(NOTHING, NOTHING, NOTHING, NOTHING),
+        delivery=Delivery(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING),
         make_consumers=partial(ConsumerPlane, Subscriptions(NOTHING, NOTHING, NOTHING)),
     )
     private = admin.build_admin_plane(

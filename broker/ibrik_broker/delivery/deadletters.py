@@ -105,7 +105,7 @@ class DeadLetters:
         letter_id = f"{wish.id}:{place}:{delivery.first_ms}".encode()
         headers = [
             *((name, value) for name, value in record.headers if name != ID_HEADER),
-            *self._headers(flow.topic.name, own_id, wish, delivery, reason),
+            *self._headers(flow.topic, own_id, wish, delivery, reason),
             (ID_HEADER, letter_id),
         ]
         source = source_in(dict(headers))
@@ -122,7 +122,7 @@ class DeadLetters:
         return self._engine.topic(name)
 
     def _headers(
-        self, topic: str, own_id: str, wish: SubscriptionWish, delivery: Delivery, reason: Reason
+        self, topic: Topic, own_id: str, wish: SubscriptionWish, delivery: Delivery, reason: Reason
     ) -> list[tuple[str, bytes | None]]:
         told = {
             "reason": reason.code,
@@ -133,7 +133,8 @@ class DeadLetters:
             "last-attempt": format_timestamp(self._clock_ms()),
             "channel": wish.channel_id or "",
             "subscription": wish.name,
-            "topic": topic,
+            "topic": topic.name,
+            "topic-id": topic.id,
             "partition": str(delivery.partition),
             "offset": str(delivery.offset),
             "id": own_id,

@@ -323,7 +323,7 @@ class Dispatcher:
         waiting = []
         for served in self._all():
             served.flow.look_for_gaps()
-            if not served.flow.is_open and served.flow.backlog:
+            if served.flow.oldest_ms is None and served.flow.backlog:
                 waiting.append(served.flow)
         if waiting:
             self._parts.insist(partial(_find_heads, waiting[:HEADS_AT_ONCE]))

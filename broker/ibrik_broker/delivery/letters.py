@@ -21,8 +21,8 @@ class Origin(NamedTuple):
     topic: str
     partition: int
     offset: int
-    id: str
-    """Names the topic by its id: a topic that was made anew is another one."""
+    topic_id: str
+    """A topic that was made anew is another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def read_letter(partition: int, record: StoredRecord, wish: SubscriptionWish) ->
         partition=partition,
         record=record._replace(headers=plain),
         raw=record,
-        origin=Origin(wish.topic, place, offset, told.get("id", "")),
+        origin=Origin(wish.topic, place, offset, told.get("topic-id", "")),
         reason=told.get("reason", ""),
         status=_number(told.get("status")),
         error=told.get("error", ""),

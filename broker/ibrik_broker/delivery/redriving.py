@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from ibrik_api.names import message_id
 from ibrik_api.timestamps import format_timestamp
 from ibrik_broker.delivery.flow import Flow
 from ibrik_broker.delivery.ledger import Ledger
@@ -120,7 +119,7 @@ class Redriving:
 def _is_there(flow: Flow, origin: Origin) -> bool:
     """Whether the original can be read in the topic that the subscription is about."""
     topic = flow.topic
-    if topic is None or origin.id != message_id(topic.id, origin.partition, origin.offset):
+    if topic is None or origin.topic_id != topic.id:
         return False
     if origin.partition >= min(len(topic.partitions), len(flow.parts)):
         return False

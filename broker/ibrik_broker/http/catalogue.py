@@ -1,4 +1,4 @@
-"""The table of operations on channels, subscriptions and subscribers."""
+"""The table of operations on channels, subscriptions, subscribers, replays and dead letters."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +19,15 @@ from ibrik_api.resources.destination import KINDS, Method
 from ibrik_api.resources.subscription import Subscription, SubscriptionDeletionPolicy
 from ibrik_broker.delivery.dispatcher import Dispatcher
 from ibrik_broker.delivery.guard import Guard
+from ibrik_broker.delivery.redrive import Redrive
+from ibrik_broker.delivery.replays import Replays
 from ibrik_broker.http import parameters as p
 from ibrik_broker.http.channels import ChannelHandlers
 from ibrik_broker.http.crud_table import ResourceKind, action, resource_operations
+from ibrik_broker.http.deadletters import dead_letter_operations
 from ibrik_broker.http.door import Door
 from ibrik_broker.http.operations import JSON, Answer, Body, Operation, Parameter
+from ibrik_broker.http.replays import replay_operations
 from ibrik_broker.http.subscribers import SubscriberHandlers
 from ibrik_broker.http.subscriptions import SubscriptionHandlers
 from ibrik_broker.http.tracking import tracking_operations
@@ -112,6 +116,12 @@ class Delivery:
     dispatcher: Dispatcher
     history: AttemptHistory
     guard: Guard
+    replays: Replays
+    redrive: Redrive
+
+    def subscription_id(self, name: str) -> str:
+        """Raises Refusal `unknown-subscription` or `subscription-detached`."""
+        return self.catalogue.subscriptions.find(name).id
 
 
 def catalogue_operations(door: Door, delivery: Delivery) -> list[Operation]:
@@ -127,6 +137,8 @@ def catalogue_operations(door: Door, delivery: Delivery) -> list[Operation]:
         *_pauses(SUBSCRIPTION, subscriptions, ("subscription-paused",)),
         *_subscribers(SubscriberHandlers(door, delivery.catalogue, delivery.guard)),
         *tracking_operations(door, delivery.dispatcher, delivery.history),
+        *replay_operations(door, delivery.replays),
+        *dead_letter_operations(door, delivery.redrive, delivery.subscription_id),
     ]
 
 

@@ -12,6 +12,8 @@ from ibrik_broker.delivery.credentials import Credentials
 from ibrik_broker.delivery.dispatcher import Dispatcher
 from ibrik_broker.delivery.egress import Egress
 from ibrik_broker.delivery.guard import Guard
+from ibrik_broker.delivery.redrive import Redrive
+from ibrik_broker.delivery.replays import Replays
 from ibrik_broker.delivery.senders.factory import Senders
 from ibrik_broker.delivery.senders.parcel import Sender
 from ibrik_broker.delivery.tokens import Tokens
@@ -21,6 +23,7 @@ from ibrik_broker.http.consuming import ConsumerPlane, Subscriptions
 from ibrik_broker.metadata.attempts import AttemptHistory
 from ibrik_broker.metadata.deliveries import DeliveryStore
 from ibrik_broker.metadata.keys import lease_key
+from ibrik_broker.metadata.replays import ReplayRows
 from ibrik_broker.registrations.catalogue import Catalogue
 from tests.support.registry import Parts
 
@@ -65,9 +68,23 @@ async def delivering(parts: Parts, folder: Path) -> AsyncIterator[Delivering]:
         )
         await catalogue.load()
         running = tasks.create_task(catalogue.run())
+        history = AttemptHistory(parts.database)
+        replays = Replays(
+            dispatcher,
+            parts.engine,
+            ReplayRows(parts.database),
+            history,
+            tasks,
+            channel_id=lambda name: catalogue.channels.find(name).id,
+            clock_ms=clock_ms,
+            ticks_ms=ticks_ms,
+        )
+        redrive = Redrive(
+            dispatcher, parts.engine, purge_topic=parts.registry.purge, ticks_ms=ticks_ms
+        )
         try:
             yield Delivering(
-                Delivery(catalogue, dispatcher, AttemptHistory(parts.database), guard),
+                Delivery(catalogue, dispatcher, history, guard, replays, redrive),
                 Subscriptions(
                     dispatcher,
                     lambda name: catalogue.subscriptions.find(name).id,
@@ -76,8 +93,10 @@ async def delivering(parts: Parts, folder: Path) -> AsyncIterator[Delivering]:
             )
         finally:
             running.cancel()
+            replays.stop()
             await dispatcher.drain(1.0)
             await dispatcher.close()
+            await replays.close()
             await senders.close()
 
 
