@@ -31,7 +31,7 @@ test: check ## All that gates a change: check, property, contract, integration, 
 	$(BIN)/python -m pytest -n 2 -m slow --cov --cov-append --cov-report= tests
 	$(BIN)/python tests/coverage_floor.py
 	$(BIN)/python -m tests.crash --runs 10
-	$(BIN)/python -m tests.crash_delivery --runs 4
+	$(BIN)/python -m tests.crash_delivery --runs 3
 	$(BIN)/python -m tests.bitflips --flips 500
 check: fmt-check lint types imports generated $(STAMP) ## Format, types, imports, unit tests: under two minutes
 	$(BIN)/python -m pytest -n 2 -m "not slow" --cov --cov-report= tests
