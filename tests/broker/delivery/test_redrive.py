@@ -50,8 +50,9 @@ async def publish_numbers(parts: DeliveryParts, count: int) -> None:
 
 
 async def kill(parts: DeliveryParts, count: int, **wish: Any) -> Flow:
-    """Messages 0 to `count` of `orders`, all of them dead letters of `billing`."""
+    """Messages 0 to `count` of `orders`, dead letters of `billing` under the same offsets."""
     await parts.topic("orders")
+    await parts.channel(limits={"concurrency": 1})
     parts.sender.answer = lambda _: status(400)
     await publish_numbers(parts, count)
     flow = await parts.subscribe("billing", "orders", **wish)
@@ -395,7 +396,7 @@ async def test_a_dead_letter_topic_that_was_made_anew_begins_anew(tmp_path: Path
         await parts.registry.delete_topic(DLQ, policy=type(policy)("Delete"))
         parts.sender.answer = lambda _: status(400)
         await publish_numbers(parts, 2)
-        await parts.until(lambda: flow.backlog == 0)
+        await emptied(parts, flow, step_ms=100)
         parts.sender.answer = lambda _: OK
         parts.sender.parcels.clear()
         parts.clock.ms += 1_000
