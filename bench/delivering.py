@@ -18,6 +18,7 @@ from tests.support.broker import Broker
 API_VERSION = "ibrik.dev/v1beta1"
 JSON = "application/json"
 PAGE = 1_000
+PAGE_TIMEOUT_S = 300.0
 LOOK_SECONDS = 0.02
 
 
@@ -39,7 +40,7 @@ def apply(broker: Broker, resources: Sequence[Mapping[str, Any]]) -> None:
         request = urllib.request.Request(
             f"{broker.admin_url}/admin/v1/desired", body, {"Content-Type": JSON}, method="PUT"
         )
-        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+        with urllib.request.urlopen(request, timeout=PAGE_TIMEOUT_S) as answer:
             results = json.loads(answer.read())["results"]
         refused = [result for result in results if result["result"] != "applied"]
         assert not refused, f"not applied: {refused[0]}"

@@ -49,7 +49,7 @@ def measure(bench: Bench) -> list[Row]:
             values={"seconds": first_s, "open_seconds": open_s},
         ).judged(f"< {START_BAR_S:.0f} s", first_s < START_BAR_S),
         Row(
-            f"{_title(count)}: sent twice over a SIGKILL",
+            f"{_title(count)}: sent twice over a SIGKILL and a stop",
             f"{worst.repeated} of {worst.sent:,}",
             f"in flight at the kill {worst.in_flight}",
             values={"repeated": worst.repeated, "in_flight": worst.in_flight, "sent": worst.sent},
