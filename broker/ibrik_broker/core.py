@@ -166,17 +166,7 @@ class Delivery:
             credential_fault=credentials.fault,
         )
         history = AttemptHistory(core.database)
-        replays = Replays(
-            dispatcher,
-            core.engine,
-            ReplayRows(core.database),
-            history,
-            tasks,
-            channel_id=lambda name: catalogue.channels.find(name).id,
-            clock_ms=clock_ms,
-            ticks_ms=ticks_ms,
-        )
-        core.registry.on_delete.append(replays.forget_topic)
+        replays = _replays(core, dispatcher, catalogue, history, tasks)
         redrive = Redrive(
             dispatcher, core.engine, purge_topic=core.registry.purge, ticks_ms=ticks_ms
         )
@@ -229,6 +219,27 @@ class Delivery:
         await self.dispatcher.close()
         await self.replays.close()
         await self.senders.close()
+
+
+def _replays(
+    core: Core,
+    dispatcher: Dispatcher,
+    catalogue: Catalogue,
+    history: AttemptHistory,
+    tasks: asyncio.TaskGroup,
+) -> Replays:
+    replays = Replays(
+        dispatcher,
+        core.engine,
+        ReplayRows(core.database),
+        history,
+        tasks,
+        channel_id=lambda name: catalogue.channels.find(name).id,
+        clock_ms=clock_ms,
+        ticks_ms=ticks_ms,
+    )
+    core.registry.on_delete.append(replays.forget_topic)
+    return replays
 
 
 def _storage_sentence(settings: Settings, error: Exception) -> str:

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 import structlog
 
+from ibrik_api.durations import DAY_MS
 from ibrik_api.errors import Refusal
 from ibrik_api.names import MAX_NAME_LENGTH, message_id
 from ibrik_api.resources.subscription import OnExhausted
+from ibrik_api.resources.topic import TopicSpec
 from ibrik_api.timestamps import format_timestamp
 from ibrik_broker.delivery.flow import Flow
 from ibrik_broker.delivery.message import Delivery
@@ -26,6 +28,9 @@ from ibrik_log.record import Record
 SUFFIX = ".dlq"
 PREFIX = "dlq-"
 MAX_ERROR_BYTES = 1_024
+DEAD_LETTER_SPEC = TopicSpec(deduplication_window_ms=DAY_MS)
+"""Of a dead-letter topic that is made by itself: a broker that was down for long still knows the
+letters that it wrote just before."""
 
 logger = structlog.get_logger("delivery")
 
@@ -65,7 +70,7 @@ class DeadLetters:
     def __init__(
         self,
         engine: Engine,
-        ensure_topic: Callable[[str], Awaitable[None]],
+        ensure_topic: Callable[[str, TopicSpec], Awaitable[None]],
         clock_ms: Callable[[], int],
     ) -> None:
         self._engine = engine
@@ -118,7 +123,7 @@ class DeadLetters:
         except Refusal as refusal:
             if refusal.code != "unknown-topic":
                 raise
-        await self._ensure_topic(name)
+        await self._ensure_topic(name, DEAD_LETTER_SPEC)
         return self._engine.topic(name)
 
     def _headers(

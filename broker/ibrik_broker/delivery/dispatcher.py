@@ -12,6 +12,7 @@ from functools import partial
 
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.subscription import Mode
+from ibrik_api.resources.topic import TopicSpec
 from ibrik_broker.delivery.alarms import Alarms
 from ibrik_broker.delivery.deadletters import DeadLetters, redriven_id
 from ibrik_broker.delivery.flow import Flow
@@ -49,7 +50,7 @@ class Dispatcher:
         tasks: asyncio.TaskGroup,
         *,
         make_sender: Callable[[ChannelWish], Sender],
-        ensure_topic: Callable[[str], Awaitable[None]],
+        ensure_topic: Callable[[str, TopicSpec], Awaitable[None]],
         clock_ms: Callable[[], int],
         ticks_ms: Callable[[], int],
         sends_max: int = SENDS_MAX,
@@ -167,6 +168,7 @@ class Dispatcher:
             self._outlets.join(served)
         else:
             served.wish = wish
+            served.wake_all()
         flow.unblock()
 
     async def close_subscription(self, subscription_id: str, *, forget: bool) -> None:
@@ -287,7 +289,7 @@ class Dispatcher:
             self._outlets.leave(push)
         flow.retire()
         if leases is not None:
-            leases.wake()
+            leases.wake_all()
 
     async def _attach(self, wish: SubscriptionWish, flow: Flow) -> None:
         """Connect a flow with its topic, if that is served; else `_on_topic` does it later."""
@@ -311,7 +313,7 @@ class Dispatcher:
                 continue
             served.flow.topic = None
             if isinstance(served, Leases):
-                served.wake()
+                served.wake_all()
 
     def _on_news(self, name: str) -> None:
         """Something was appended to a topic."""

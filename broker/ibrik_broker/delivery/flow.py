@@ -112,6 +112,14 @@ class Flow:
     def lag(self) -> list[PartitionLag]:
         return lag_of(self)
 
+    @property
+    def may_have_more(self) -> bool:
+        """Whether a taker might find something at this moment."""
+        due = self.parked.due_ticks()
+        if due is not None and due <= self._ticks_ms():
+            return True
+        return any(part.fresh or part.may_read(self.topic) for part in self.parts)
+
     def due_ticks(self) -> int | None:
         """When the next parked message is due."""
         return self.parked.due_ticks()

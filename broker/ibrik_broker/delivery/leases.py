@@ -67,11 +67,17 @@ class Leases:
         """
         deadline = asyncio.get_running_loop().time() + wait_s
         while True:
-            self._check(consumer)
+            try:
+                self._check(consumer)
+            except Refusal:
+                self.wake()  # not for this one: perhaps for the next
+                raise
             news_count = self._news_count
             taken = await self._take(max_count, max_bytes)
             if taken:
                 self._hold(consumer)
+                if self.flow.may_have_more:
+                    self.wake()
                 return taken
             remaining_s = deadline - asyncio.get_running_loop().time()
             if remaining_s <= 0:
@@ -89,14 +95,31 @@ class Leases:
             async with asyncio.timeout(timeout_s):
                 await news
         except TimeoutError:
-            return False
+            return news.done() and not news.cancelled()  # both at once: it came
+        except asyncio.CancelledError:
+            if news.done() and not news.cancelled():
+                self.wake()  # this one goes: the next one looks
+            raise
         finally:
             with suppress(ValueError):
                 self._waiting.remove(news)
         return True
 
     def wake(self) -> None:
-        """There may be something: let those who wait look. Called by the dispatcher."""
+        """There may be something: let the one who waits longest look.
+
+        Who takes something and leaves more wakes the next one: a thousand idle readers do not all
+        look for each message.
+        """
+        self._news_count += 1
+        while self._waiting:
+            news = self._waiting.popleft()
+            if not news.done():
+                news.set_result(None)
+                return
+
+    def wake_all(self) -> None:
+        """Something changed for everybody: the subscription, or its topic."""
         self._news_count += 1
         waiting, self._waiting = self._waiting, deque()
         for news in waiting:

@@ -248,8 +248,9 @@ class Pusher:
         flow.counters.retried += delivery.attempt > 1
         if is_delivered:
             flow.counters.delivered += 1
-            seconds = (now_ms - delivery.record.timestamp_ms) / 1_000
-            parts.latency(flow.plan.topic).observe(seconds)
+            if push.replay is None:  # the age of what is replayed says nothing
+                seconds = (now_ms - delivery.record.timestamp_ms) / 1_000
+                parts.latency(flow.plan.topic).observe(seconds)
         else:
             flow.counters.failed += 1
         if push.is_once:

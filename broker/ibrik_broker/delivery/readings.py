@@ -47,7 +47,8 @@ def delivery_readings(
 
 def _flows(flows: Iterable[Flow], now_ms: int) -> Iterator[Reading]:
     others: Counter[MetricSpec] = Counter()
-    for number, flow in enumerate(flows):
+    lasting = (flow for flow in flows if flow.plan.ends is None)  # replays come and go
+    for number, flow in enumerate(lasting):
         labels = (flow.plan.topic, flow.plan.name)
         for spec, value_of in _FLOW_VALUES:
             if number < LABELLED_FLOWS:

@@ -264,6 +264,7 @@ def _redrive(handlers: DeadLetterHandlers) -> Operation:
             ),
         ),
         is_body_required=False,
+        is_registration=True,
     )
 
 

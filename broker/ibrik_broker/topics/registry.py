@@ -98,11 +98,11 @@ class Registry:
         async with self._lock:
             return await self._put(name, spec, if_match=None, may_update=False)
 
-    async def ensure_topic(self, name: str) -> None:
-        """Make a topic with default settings unless it is served: creation on first use."""
+    async def ensure_topic(self, name: str, spec: TopicSpec | None = None) -> None:
+        """Make a topic, with default settings if none are given, unless it is served."""
         async with self._lock:
             if self.served(name) is None:
-                await self._put(name, TopicSpec(), if_match=None, may_update=False)
+                await self._put(name, spec or TopicSpec(), if_match=None, may_update=False)
 
     async def put_topic(
         self, name: str, spec: TopicSpec, *, if_match: int | None = None

@@ -65,10 +65,7 @@ def create(
     server: Server = DEFAULT_SERVER,
 ) -> int:
     """Begin a replay; it goes on after a restart of the broker. With --watch, see it end."""
-    from ibrik_cli.output import messages_text, say
-    from ibrik_cli.replays import plan_listing
     from ibrik_cli.session import run_with_client
-    from ibrik_cli.showing import print_listing
     from ibrik_cli.specs import given, only_one, parse_replay_place
 
     only_one("the target", channel=channel, into=into)
@@ -91,8 +88,7 @@ def create(
 
     replay = run_with_client(server, work, token_file=token_file)
     if dry_run:
-        print_listing(plan_listing(replay), output, is_single=True)
-        say(f"dry run: {messages_text(replay['total'])} before the filter; nothing was sent")
+        _report_plan(replay, output)
         return 0
     _report(replay, output)
     return _exit_code(replay)
@@ -179,6 +175,15 @@ async def _watched(client: "Client", replay: dict[str, Any]) -> dict[str, Any]:
 
     with open_progress(f"replay {replay['id']}") as progress:
         return await watch(client, replay, progress)
+
+
+def _report_plan(plan: dict[str, Any], output: Output) -> None:
+    from ibrik_cli.output import messages_text, say
+    from ibrik_cli.replays import plan_listing
+    from ibrik_cli.showing import print_listing
+
+    print_listing(plan_listing(plan), output, is_single=True)
+    say(f"dry run: {messages_text(plan['total'])} before the filter; nothing was sent")
 
 
 def _report(replay: dict[str, Any], output: Output) -> None:

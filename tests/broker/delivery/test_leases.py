@@ -222,3 +222,29 @@ async def test_a_push_subscription_leases_nothing(tmp_path: Path) -> None:
         with pytest.raises(Refusal) as refused:
             parts.dispatcher.leases(flow.id)
         assert refused.value.code == "wrong-mode"
+
+
+async def test_one_message_wakes_one_of_many_who_wait(tmp_path: Path) -> None:
+    async with open_delivery(tmp_path) as parts:
+        leases = await _leases(parts)
+        waiting = [asyncio.ensure_future(_lease(leases, 1, wait_s=5)) for _ in range(20)]
+        await settled()
+        await parts.publish("orders", b"1")
+        await parts.until(lambda: any(each.done() for each in waiting))
+        await settled()
+        assert sum(each.done() for each in waiting) == 1
+        await parts.publish("orders", *[b"x"] * 19)
+        taken = [delivery for got in await asyncio.gather(*waiting) for delivery in got]
+        assert sorted(delivery.offset for delivery in taken) == list(range(20))
+
+
+async def test_news_for_one_who_leaves_goes_to_the_next(tmp_path: Path) -> None:
+    async with open_delivery(tmp_path) as parts:
+        leases = await _leases(parts)
+        first = asyncio.ensure_future(leases.wait(5))
+        second = asyncio.ensure_future(leases.wait(5))
+        await settled()
+        leases.wake()
+        first.cancel()
+        assert await second
+        assert first.cancelled() or first.done()

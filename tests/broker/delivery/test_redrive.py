@@ -1,9 +1,7 @@
-"""Dead letters: browsed, redriven once each whatever happens, purged."""
+"""Dead letters: browsed, and redriven once each whatever happens."""
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,84 +9,35 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ibrik_api.durations import HOUR_MS
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.subscription import Mode
 from ibrik_broker.delivery.deadletters import redriven_id
 from ibrik_broker.delivery.filters import compile_filter
-from ibrik_broker.delivery.flow import Flow
 from ibrik_broker.delivery.leases import LeaseRef
 from ibrik_broker.delivery.letters import Choice, LetterState, Origin
-from ibrik_broker.delivery.redrive import Redrive
 from ibrik_broker.delivery.redriving import Place
 from ibrik_broker.delivery.seek import plan_seek
 from ibrik_broker.delivery.wishes import StartWish
+from tests.broker.delivery.letters_rig import (
+    ALL,
+    DLQ,
+    dead,
+    delivered,
+    emptied,
+    kill,
+    publish_numbers,
+    redrive_of,
+    states,
+)
 from tests.broker.delivery.replaying import crashed_copy
 from tests.support.delivery import (
     OK,
-    PATIENCE_SECONDS,
-    DeliveryParts,
     FakeClock,
     RecordingSender,
     open_delivery,
     settled,
     status,
 )
-
-ALL = Choice()
-DLQ = "orders.billing.dlq"
-
-
-def redrive_of(parts: DeliveryParts) -> Redrive:
-    return Redrive(
-        parts.dispatcher, parts.engine, purge_topic=parts.registry.purge, ticks_ms=parts.clock
-    )
-
-
-async def publish_numbers(parts: DeliveryParts, count: int) -> None:
-    await parts.publish("orders", *(b"%d" % n for n in range(count)))
-
-
-async def kill(parts: DeliveryParts, count: int, **wish: Any) -> Flow:
-    """Messages 0 to `count` of `orders`, dead letters of `billing` under the same offsets."""
-    await parts.topic("orders")
-    await parts.channel(limits={"concurrency": 1})
-    parts.sender.answer = lambda _: status(400)
-    await publish_numbers(parts, count)
-    flow = await parts.subscribe("billing", "orders", **wish)
-    await emptied(parts, flow, HOUR_MS)  # the circuit opens in between
-    parts.sender.parcels.clear()
-    parts.sender.answer = lambda _: OK
-    await parts.advance(HOUR_MS)
-    return flow
-
-
-@asynccontextmanager
-async def dead(
-    folder: Path, count: int, **wish: Any
-) -> AsyncIterator[tuple[DeliveryParts, Flow, Redrive]]:
-    async with open_delivery(folder) as parts:
-        flow = await kill(parts, count, **wish)
-        yield parts, flow, redrive_of(parts)
-
-
-async def emptied(parts: DeliveryParts, flow: Flow, step_ms: int = 1) -> None:
-    """Wait until nothing is left to deliver, while time passes in steps."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while flow.backlog:
-            await parts.advance(step_ms)
-            await asyncio.sleep(0.001)
-
-
-async def delivered(parts: DeliveryParts, flow: Flow) -> list[int]:
-    await emptied(parts, flow)
-    return sorted(int(value or b"") for value in parts.sender.values)
-
-
-async def states(redrive: Redrive, flow: Flow) -> list[tuple[int, str]]:
-    page = await redrive.browse(flow.id, ALL, most=1_000)
-    return [(letter.offset, state.value) for letter, state in page.letters]
-
 
 # --- browse ---------------------------------------------------------------------------------------
 
@@ -370,49 +319,3 @@ async def test_whatever_is_asked_for_each_message_comes_once(
                     await redrive.redrive(flow.id, ALL if step == "all" else even)
             await emptied(parts, flow)
     assert Counter(int(value or b"") for value in sender.values) == Counter(wanted)
-
-
-# --- purge ----------------------------------------------------------------------------------------
-
-
-async def test_a_purge_empties_the_topic_and_what_was_noted_of_it(tmp_path: Path) -> None:
-    async with dead(tmp_path, 3) as (parts, flow, redrive):
-        await redrive.redrive(flow.id, ALL, places=[Place(0, 1)])
-        assert (await redrive.purge(flow.id, dry_run=True)).purged == 3
-        assert len(await states(redrive, flow)) == 3
-        result = await redrive.purge(flow.id)
-        assert (result.topic, result.purged) == (DLQ, 3)
-        assert await states(redrive, flow) == []
-        (row,) = (await parts.store.load(redriven_id(flow.id))).cursors
-        assert (row.next_offset, row.settled) == (3, [])
-        assert await delivered(parts, flow) == [1]
-
-
-async def test_a_dead_letter_topic_that_was_made_anew_begins_anew(tmp_path: Path) -> None:
-    async with dead(tmp_path, 2) as (parts, flow, redrive):
-        await redrive.redrive(flow.id, ALL)
-        await delivered(parts, flow)
-        policy = parts.registry.describe(DLQ).spec.deletion_policy
-        await parts.registry.delete_topic(DLQ, policy=type(policy)("Delete"))
-        parts.sender.answer = lambda _: status(400)
-        await publish_numbers(parts, 2)
-        await emptied(parts, flow, step_ms=100)
-        parts.sender.answer = lambda _: OK
-        parts.sender.parcels.clear()
-        parts.clock.ms += 1_000
-        assert await states(redrive, flow) == [(0, "dead"), (1, "dead")]
-        assert (await redrive.redrive(flow.id, ALL)).redriven == 2
-        assert await delivered(parts, flow) == [0, 1]
-        rows = (await parts.store.load(redriven_id(flow.id))).cursors
-        assert [(row.next_offset, row.epoch) for row in rows] == [(2, 1)]
-
-
-async def test_forgetting_a_subscription_forgets_what_was_redriven(tmp_path: Path) -> None:
-    async with dead(tmp_path, 1) as (parts, flow, redrive):
-        await redrive.redrive(flow.id, ALL)
-        await delivered(parts, flow)
-        assert (await parts.store.load(redriven_id(flow.id))).cursors != []
-        await parts.dispatcher.close_subscription(flow.id, forget=True)
-        assert (await parts.store.load(redriven_id(flow.id))).cursors == []
-        with pytest.raises(Refusal, match="no subscription"):
-            await redrive.browse(flow.id, ALL, most=1)

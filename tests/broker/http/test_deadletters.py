@@ -134,3 +134,11 @@ async def test_what_makes_no_sense_is_refused(rig: RecoveryRig) -> None:
         (await rig.call(method, f"/v1/deadletters/nobody{verb}")).refused("unknown-subscription")
         (await rig.call(method, f"/v1/deadletters/No{verb}")).refused("invalid-name")
     assert rig.parts.sender.parcels == []
+
+
+async def test_a_topic_that_others_share_is_not_purged(rig: RecoveryRig) -> None:
+    shared = {"dead_letter_topic": "orders.billing.dlq"}
+    await rig.parts.subscribe("audit", "orders", halt="paused", **shared)
+    reply = await rig.call("POST", f"{BILLING}:purge")
+    assert (reply.status, reply.json["code"]) == (409, "resource-conflict")
+    assert len(await letters(rig)) == 5
