@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import structlog
 
-from ibrik_api.durations import DAY_MS
 from ibrik_api.errors import Refusal
 from ibrik_api.names import MAX_NAME_LENGTH, message_id
 from ibrik_api.resources.subscription import OnExhausted
@@ -28,7 +27,7 @@ from ibrik_log.record import Record
 SUFFIX = ".dlq"
 PREFIX = "dlq-"
 MAX_ERROR_BYTES = 1_024
-DEAD_LETTER_SPEC = TopicSpec(deduplication_window_ms=DAY_MS)
+DEAD_LETTER_SPEC = TopicSpec.parse({"deduplicationWindow": "1d"})
 """Of a dead-letter topic that is made by itself: a broker that was down for long still knows the
 letters that it wrote just before."""
 
