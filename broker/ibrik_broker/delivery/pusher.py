@@ -7,6 +7,7 @@ destination has neither. A batch of messages is claimed with one commit before t
 import asyncio
 from collections import deque
 from collections.abc import Coroutine
+from contextlib import suppress
 
 import structlog
 
@@ -45,8 +46,10 @@ class Pusher:
         What is on its way keeps its claim, and is one made attempt at the next start.
         """
         self.outlet.is_closing = True
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=seconds)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._tasks:  # who claims at this moment still calls workers
+                    await asyncio.wait(self._tasks)
         self._give_all_back()
         for task in self._tasks:
             task.cancel()
