@@ -69,7 +69,7 @@ class Breaker:
         match self.state(now_ms):
             case Circuit.CLOSED:
                 self._count(is_success, is_connect_error, now_ms)
-                if self._is_failing(now_ms):
+                if not is_success and self._is_failing(now_ms):
                     self._open(now_ms)
             case Circuit.HALF_OPEN if self._probe_until_ms is not None:
                 if is_success:

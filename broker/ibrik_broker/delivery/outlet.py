@@ -92,9 +92,10 @@ class Outlet:
         is_held = self.wish.halt is not None or now_ticks < self._paused_until_ticks
         return not is_held and self._breaker.state(now_ticks) is not Circuit.OPEN
 
-    def wants(self, share: int, now_ticks: int) -> bool:
-        """Whether it is time to claim: a few at a time would cost a commit each."""
-        return self.queued <= CLAIM_AHEAD // 2 and self.room(share, now_ticks) > 0
+    @property
+    def has_enough(self) -> bool:
+        """Whether enough is claimed for now: a few at a time would cost a commit each."""
+        return self.queued > CLAIM_AHEAD // 2
 
     def claimed(self, count: int, now_ticks: int) -> None:
         """So many were claimed: they count against the rate."""

@@ -77,10 +77,10 @@ class Pusher:
 
     def go_on(self) -> None:
         """Feed, if there is something to feed and room for it; else be called when there is."""
-        if self._is_feeding or not self._ready:
+        if self._is_feeding or not self._ready or self.outlet.has_enough:
             return
         now_ticks = self._parts.ticks_ms()
-        if self.outlet.wants(self._parts.share(), now_ticks):
+        if self.outlet.room(self._parts.share(), now_ticks):
             self._is_feeding = True
             self._start(self._feed())
             return

@@ -30,6 +30,7 @@ from ibrik_broker.delivery.senders.dressing import Dressing, Wardrobe
 from ibrik_broker.delivery.senders.failures import failure
 from ibrik_broker.delivery.senders.headers import Headers, push_headers
 from ibrik_broker.delivery.senders.parcel import Parcel
+from ibrik_broker.partitions.deadlines import Deadlines
 
 ANSWER_BYTES_MAX = 64 * 1024
 """So much of an answer is read; a longer one ends the connection."""
@@ -42,6 +43,9 @@ IDLE_CONNECTIONS_MAX = 512
 DNS_CACHE_S = 10
 INLINE_BODY_BYTES_MAX = 1024 * 1024
 """A larger body is written in pieces, so that others get their turn in between."""
+
+NO_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=None)
+"""One attempt has one limit, which is ours: the client would set a timer for each."""
 
 _AUTO_HEADERS = (hdrs.ACCEPT, hdrs.ACCEPT_ENCODING, hdrs.CONTENT_TYPE, hdrs.USER_AGENT)
 
@@ -115,10 +119,8 @@ class HttpSender:
         self._host = self._url.raw_host or ""
         self._session = client.session(is_service=self._is_service)
         self._timeout_s = destination.timeout_ms / 1_000
-        self._options: dict[str, Any] = {
-            "allow_redirects": False,
-            "timeout": aiohttp.ClientTimeout(total=self._timeout_s, ceil_threshold=1e9),
-        }
+        self._deadlines = Deadlines(destination.timeout_ms)
+        self._options: dict[str, Any] = {"allow_redirects": False, "timeout": NO_TIMEOUT}
 
     async def send(self, parcel: Parcel) -> Answer:
         loop = asyncio.get_running_loop()
@@ -126,7 +128,7 @@ class HttpSender:
         self._client.in_flight += 1
         try:
             dressing = await self._wardrobe.dressing()
-            response, body = await self._exchange(parcel, dressing)
+            response, body = await self._deadlines.wait(self._exchange(parcel, dressing))
         except CredentialMissing as missing:
             error, detail = "credential-missing", str(missing)
         except Exception as raised:  # noqa: BLE001 - a message never ends a flow

@@ -15,6 +15,7 @@ from ibrik_broker.delivery.guard import Guard
 from ibrik_broker.delivery.senders.dressing import Wardrobe
 from ibrik_broker.delivery.senders.failures import failure
 from ibrik_broker.delivery.senders.parcel import Parcel
+from ibrik_broker.partitions.deadlines import Deadlines
 from ibrik_wire.replies import LINE_BYTES_MAX, Failed, Published, Reply, ReplyParser, encode_fetched
 
 IDLE_S = 30.0
@@ -56,6 +57,7 @@ class TcpSender:
         self._host, self._port = destination.tcp.host, destination.tcp.port
         self._has_tls = destination.tcp.tls
         self._timeout_s = destination.timeout_ms / 1_000
+        self._deadlines = Deadlines(destination.timeout_ms)
         self._idle_max = destination.limits.concurrency
         self._guard = guard
         self._wardrobe = Wardrobe(destination, namespace, credentials, clock_ms)
@@ -66,8 +68,7 @@ class TcpSender:
         loop = asyncio.get_running_loop()
         started_s = loop.time()
         try:
-            async with asyncio.timeout(self._timeout_s):
-                reply = await self._exchange(parcel)
+            reply = await self._deadlines.wait(self._exchange(parcel))
         except CredentialMissing as missing:
             error, detail = "credential-missing", str(missing)
         except _BrokenAnswer as broken:

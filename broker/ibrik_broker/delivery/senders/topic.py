@@ -12,6 +12,7 @@ from ibrik_api.names import message_id
 from ibrik_broker.delivery.answers import Answer, failed
 from ibrik_broker.delivery.senders.failures import failure
 from ibrik_broker.delivery.senders.parcel import Parcel
+from ibrik_broker.partitions.deadlines import Deadlines
 from ibrik_broker.partitions.deduplication import ID_HEADER, source_in
 from ibrik_broker.partitions.engine import Engine
 from ibrik_broker.partitions.messages import Message, Record
@@ -26,14 +27,15 @@ class TopicSender:
         self._name = name
         self._engine = engine
         self._timeout_s = timeout_ms / 1_000
+        self._deadlines = Deadlines(timeout_ms)
 
     async def send(self, parcel: Parcel) -> Answer:
         loop = asyncio.get_running_loop()
         started_s = loop.time()
         retry_after_ms = None
         try:
-            async with asyncio.timeout(self._timeout_s):
-                await self._engine.publish(self._engine.topic(self._name), [_copy(parcel)])
+            topic = self._engine.topic(self._name)
+            await self._deadlines.wait(self._engine.publish(topic, [_copy(parcel)]))
         except Refusal as refusal:
             error = "unknown-topic" if refusal.code in _ABSENT else "refused"
             detail = f"{refusal.code}: {refusal.detail}"
