@@ -10,11 +10,13 @@ from ibrik_api.resources.channel import Circuit
 from ibrik_broker.delivery.answers import Answer
 from ibrik_broker.delivery.breaker import Breaker
 from ibrik_broker.delivery.rate import Rate
+from ibrik_broker.delivery.window import Window
 from ibrik_broker.delivery.wishes import ChannelWish
 
 CLAIM_AHEAD = 16
 """Messages that are claimed while as many as may be are on their way, so that no worker waits for
-a commit. After a crash their attempt counts although it was never made."""
+a commit; fewer where few are on their way. After a crash their attempt counts although it was never
+made."""
 
 
 @dataclass(slots=True)
@@ -41,6 +43,7 @@ class Outlet:
         self.workers = 0
         self.is_closing = False
         self._breaker = Breaker()
+        self._window = Window()
         self._rate: Rate | None = None
         self._paused_until_ticks = 0
         self.change(wish)
@@ -49,6 +52,7 @@ class Outlet:
         """Take a new wish over; what was learnt of the endpoint stays unless it was resumed."""
         if self.wish.halt is not None and wish.halt is None:
             self._breaker.reset()
+            self._window.reset()
             self._paused_until_ticks = 0
         limits, known = wish.destination.limits, self.wish.destination.limits
         if limits.rate is None:
@@ -66,14 +70,15 @@ class Outlet:
 
     @property
     def concurrency(self) -> int:
-        return self.wish.destination.limits.concurrency
+        """How many may be on their way now: as many as wished, if it copes with them."""
+        return self._window.size(self.wish.destination.limits.concurrency)
 
     # --- may ------------------------------------------------------------------------------------
 
     def room(self, share: int, now_ticks: int) -> int:
         """How many messages may be claimed now. `share` is what fairness leaves to each outlet.
 
-        While some are on their way, the next ones are claimed: at least CLAIM_AHEAD of them.
+        While some are on their way, the next ones are claimed already.
         """
         if self.is_closing or not self.is_open(now_ticks):
             return 0
@@ -82,7 +87,7 @@ class Outlet:
             room = 1 - busy
         else:
             most = min(self.concurrency, share)
-            room = most + max(most, CLAIM_AHEAD) - busy
+            room = most + _ahead(most) - busy
         if self._rate is not None:
             room = min(room, self._rate.available(now_ticks))
         return max(0, room)
@@ -95,7 +100,7 @@ class Outlet:
     @property
     def has_enough(self) -> bool:
         """Whether enough is claimed for now: a few at a time would cost a commit each."""
-        return self.queued > CLAIM_AHEAD // 2
+        return self.queued > _ahead(self.concurrency) // 2
 
     def claimed(self, count: int, now_ticks: int) -> None:
         """So many were claimed: they count against the rate."""
@@ -131,6 +136,7 @@ class Outlet:
         counters.last_ms = now_ms
         counters.duration_ms_sum += answer.duration_ms
         self._breaker.record(is_success, answer.is_connect_error, now_ticks)
+        self._window.learn(answer, self.wish.destination.limits.concurrency)
         if answer.retry_after_ms and not is_success:
             until = now_ticks + answer.retry_after_ms
             self._paused_until_ticks = max(self._paused_until_ticks, until)
@@ -151,3 +157,7 @@ class Outlet:
         opens = self._breaker.opens_until_ms or 0
         until = max(self._paused_until_ticks, opens)
         return until if until > now_ticks else None
+
+
+def _ahead(most: int) -> int:
+    return max(most, min(CLAIM_AHEAD, 4 * most))

@@ -189,6 +189,9 @@ class Pusher:
                     break
                 await self._deliver(push, delivery)
                 self.go_on()
+                if self.outlet.workers > self.outlet.concurrency:
+                    break  # it copes with fewer
+                self._staff()  # or with more
         finally:
             self.outlet.workers -= 1
         self.go_on()

@@ -7,14 +7,16 @@ the history of attempts is in `attempts.py`.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+import msgspec
 from sqlalchemy import Connection, Table, and_, bindparam, delete, insert, or_, select
 
 from ibrik_broker.metadata.database import Database
 from ibrik_broker.metadata.models import AttemptTable, CursorTable, GapTable, RetryTable
+from ibrik_broker.metadata.quick import Writer
 from ibrik_broker.metadata.rows import table_of
 
 CURSORS = table_of(CursorTable)
@@ -30,6 +32,7 @@ ERROR_CHARACTERS = 64
 DETAIL_CHARACTERS = 1_024
 
 FlowPartition = tuple[str, int]
+_encode, _decode = msgspec.json.encode, msgspec.json.decode
 
 ADD_ATTEMPT = insert(ATTEMPTS)
 DROP_RETRY = delete(RETRIES).where(
@@ -158,7 +161,7 @@ class DeliveryStore:
         (a lower epoch, or a lower offset in the same epoch). Of these nothing is written: somebody
         else has the flow, or it was moved.
         """
-        return await self._database.write(lambda connection: self._commit(connection, changes))
+        return await self._database.write_quickly(lambda writer: self._commit(writer, changes))
 
     async def rewind(self, flow_id: str, cursors: Sequence[CursorRow]) -> None:
         """An explicit seek: the flow goes on at `cursors`, and nothing is parked any more."""
@@ -187,30 +190,30 @@ class DeliveryStore:
         """All flows at once, by id: three queries for any number of them."""
         return await self._database.read(_load)
 
-    def _commit(self, connection: Connection, changes: Changes) -> set[FlowPartition]:
-        refused = self._advance(connection, changes.cursors)
+    def _commit(self, writer: Writer, changes: Changes) -> set[FlowPartition]:
+        refused = self._advance(writer, changes.cursors)
         if refused:
             changes = changes.without(refused)
         if changes.retries:
-            connection.execute(self._put_retry, [_retry_values(row) for row in changes.retries])
+            writer.execute(self._put_retry, [_retry_values(row) for row in changes.retries])
         if changes.settled:
-            connection.execute(DROP_RETRY, [_place_values(place) for place in changes.settled])
+            writer.execute(DROP_RETRY, [_place_values(place) for place in changes.settled])
         if changes.attempts:
-            connection.execute(ADD_ATTEMPT, [_attempt_values(row) for row in changes.attempts])
+            writer.execute(ADD_ATTEMPT, [_attempt_values(row) for row in changes.attempts])
         if changes.gaps:
             gaps = [_gap_values(row) for row in changes.gaps]
-            connection.execute(self._put_gap, gaps)
-            connection.execute(DROP_OLD_GAPS, [_of_partition(gap) for gap in gaps])
+            writer.execute(self._put_gap, gaps)
+            writer.execute(DROP_OLD_GAPS, [_of_partition(gap) for gap in gaps])
         return refused
 
-    def _advance(self, connection: Connection, cursors: list[CursorRow]) -> set[FlowPartition]:
+    def _advance(self, writer: Writer, cursors: list[CursorRow]) -> set[FlowPartition]:
         if not cursors:
             return set()
         # One statement may not meet a row twice, and writers that take rows in one order never
         # wait for each other in a circle.
         last = {(row.flow_id, row.partition): row for row in cursors}
         values = [_cursor_values(last[key]) for key in sorted(last)]
-        written = connection.execute(self._advance_cursor, values)
+        written = writer.query(self._advance_cursor, values)
         return last.keys() - {(flow_id, partition) for flow_id, partition in written}
 
 
@@ -241,7 +244,7 @@ def _load(connection: Connection, flow_id: str | None = None) -> dict[str, FlowS
         return connection.execute(query)
 
     for row in rows(CURSORS, CURSORS.c.flow_id, CURSORS.c.partition):
-        states[row[0]].cursors.append(CursorRow(*row))
+        states[row[0]].cursors.append(_cursor_of(row))
     for row in rows(RETRIES, RETRIES.c.next_ms.nulls_last(), RETRIES.c.partition, RETRIES.c.offset):
         states[row[0]].retries.append(RetryRow._make(row))
     for row in rows(GAPS, GAPS.c.at_ms, GAPS.c.partition, GAPS.c.from_offset):
@@ -256,10 +259,23 @@ def _values_of(table: Table) -> Callable[[Any], dict[str, Any]]:
     return lambda row: dict(zip(names, read(row), strict=True))
 
 
-_cursor_values = _values_of(CURSORS)
+_plain_cursor_values = _values_of(CURSORS)
 _retry_values = _values_of(RETRIES)
 _gap_values = _values_of(GAPS)
 _plain_attempt_values = _values_of(ATTEMPTS)
+
+
+def _cursor_values(row: CursorRow) -> dict[str, Any]:
+    values = _plain_cursor_values(row)
+    values["settled"] = _encode(row.settled).decode()
+    values["claimed"] = _encode(row.claimed).decode()
+    return values
+
+
+def _cursor_of(row: Any) -> CursorRow:
+    cursor = CursorRow(*row)
+    settled, claimed = _decode(row.settled), _decode(row.claimed)
+    return replace(cursor, settled=settled, claimed=claimed)
 
 
 def _attempt_values(row: AttemptRow) -> dict[str, Any]:

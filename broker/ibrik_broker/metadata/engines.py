@@ -13,6 +13,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 CONNECT_TIMEOUT_S = 5
 STATEMENT_TIMEOUT_S = 10
 POOL_CONNECTIONS = 5
+PRAGMAS = (
+    "PRAGMA journal_mode = WAL",
+    # A commit is flushed, so a topic that was answered with 201 outlives a power cut.
+    "PRAGMA synchronous = FULL",
+    "PRAGMA foreign_keys = ON",
+)
 
 _encoder = msgspec.json.Encoder()
 
@@ -72,10 +78,8 @@ def _set_pragmas(connection: Any, _record: Any) -> None:
     connection.isolation_level = None
     try:
         cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode = WAL")
-        # FULL: a commit is flushed, so a topic that was answered with 201 outlives a power cut.
-        cursor.execute("PRAGMA synchronous = FULL")
-        cursor.execute("PRAGMA foreign_keys = ON")
+        for pragma in PRAGMAS:
+            cursor.execute(pragma)
         cursor.close()
     except BaseException:
         # The pool does not know of it yet, so no one else would end its thread.

@@ -143,7 +143,7 @@ class ClientTable(Base):
 class CursorTable(Base):
     """How far one flow has come in one partition. One row is written for any number of messages.
 
-    `settled` and `claimed` are lists of numbers, described in docs/formats/delivery.md.
+    `settled` and `claimed` are lists of numbers in JSON, described in docs/formats/delivery.md.
     """
 
     __tablename__ = "cursors"
@@ -151,8 +151,8 @@ class CursorTable(Base):
     flow_id: Mapped[str] = mapped_column(String(40), primary_key=True)
     partition: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     next_offset: Mapped[int]
-    settled: Mapped[list[Any]]
-    claimed: Mapped[list[Any]]
+    settled: Mapped[str] = mapped_column(Text)
+    claimed: Mapped[str] = mapped_column(Text)
     epoch: Mapped[int]
     updated_ms: Mapped[int]
     topic_id: Mapped[str] = mapped_column(String(36))

@@ -6,11 +6,13 @@ wait may last a twentieth longer than its limit.
 
 import asyncio
 from collections.abc import Awaitable
+from itertools import takewhile
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 SWEEPS_PER_LIMIT = 20
+SWEPT_AT_ONCE = 8
 
 
 class Deadlines:
@@ -44,12 +46,19 @@ class Deadlines:
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         horizon_s = loop.time() - self._limit_ms / 1000
-        for task, started_s in self._started_s.items():
-            if started_s > horizon_s:
-                break
-            if task not in self._given_up:
-                self._given_up.add(task)
-                task.cancel()
+        overdue = [
+            task
+            for task, started_s in takewhile(
+                lambda entry: entry[1] <= horizon_s, self._started_s.items()
+            )
+            if task not in self._given_up
+        ]
+        for task in overdue[:SWEPT_AT_ONCE]:
+            self._given_up.add(task)
+            task.cancel()
         self._timer = None
-        if self._started_s:
+        if len(overdue) > SWEPT_AT_ONCE:
+            # What each has to clean up takes time: others have their turn in between.
+            self._timer = loop.call_later(0, self._sweep, loop)
+        elif self._started_s:
             self._timer = loop.call_later(self._sweep_s, self._sweep, loop)

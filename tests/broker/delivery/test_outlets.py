@@ -53,7 +53,7 @@ async def test_a_hanging_destination_delays_no_other(tmp_path: Path) -> None:
             await parts.subscribe(f"to-{channel}", "orders", channel_id=channel)
         await parts.publish("orders", *[b"x"] * 200)
         await parts.until(lambda: sum(p.channel == "fine" for p in parts.sender.parcels) == 200)
-        assert parts.dispatcher.outlet("hanging").in_flight == 16
+        assert parts.dispatcher.outlet("hanging").in_flight == 4
         await parts.stop(0)
 
 
