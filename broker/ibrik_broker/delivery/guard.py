@@ -39,9 +39,13 @@ class Guard:
         """How often each reason was given; read by the metrics."""
 
     @staticmethod
-    def destination(host: str, is_service: bool) -> "_Bound":
-        """Connections that are opened inside are for this host."""
-        return _Bound((host, is_service))
+    def aim(destination: tuple[str, bool]) -> None:
+        """Connections that this task opens from here on are for this host (and service or not).
+
+        Not taken back: whoever sends aims first, and most tasks send to one place for ever.
+        """
+        if _destination.get() is not destination:
+            _destination.set(destination)
 
     def open_socket(self, info: AddressInfo) -> socket.socket:
         """A socket for an address that may be connected to. Raises EgressDenied."""
@@ -84,21 +88,6 @@ class Guard:
         if reason is not None:
             self.denials[reason] += 1
             raise EgressDenied(sentence(host or address, reason))
-
-
-class _Bound:
-    """One host for the time of a `with`; a generator would cost twice as much, for each message."""
-
-    __slots__ = ("_destination", "_token")
-
-    def __init__(self, destination: tuple[str, bool]) -> None:
-        self._destination = destination
-
-    def __enter__(self) -> None:
-        self._token = _destination.set(self._destination)
-
-    def __exit__(self, *_: object) -> None:
-        _destination.reset(self._token)
 
 
 def _is_of_this_machine(address: str) -> bool:

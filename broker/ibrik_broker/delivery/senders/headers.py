@@ -78,7 +78,13 @@ _REPLAY = istr("Ibrik-Replay")
 
 def fixed_headers(headers: Mapping[str, str], authorization: str | None) -> Headers:
     """What every request to a destination has: its own headers, and who is sending."""
-    fixed: Headers = CIMultiDict({"User-Agent": USER_AGENT, "Content-Type": BYTES_TYPE})
+    fixed: Headers = CIMultiDict(
+        {
+            "User-Agent": USER_AGENT,
+            "Accept-Encoding": "identity",  # the beginning of an answer is kept for people
+            "Content-Type": BYTES_TYPE,
+        }
+    )
     for name, value in headers.items():
         lower = name.lower()
         if lower not in RESERVED_NAMES and not lower.startswith(RESERVED_PREFIXES):

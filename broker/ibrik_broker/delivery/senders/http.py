@@ -47,8 +47,6 @@ INLINE_BODY_BYTES_MAX = 1024 * 1024
 NO_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=None)
 """One attempt has one limit, which is ours: the client would set a timer for each."""
 
-_AUTO_HEADERS = (hdrs.ACCEPT, hdrs.ACCEPT_ENCODING, hdrs.CONTENT_TYPE, hdrs.USER_AGENT)
-
 
 class HttpClient:
     """The connections of all HTTP destinations of one broker."""
@@ -80,7 +78,6 @@ class HttpClient:
         return aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=_AUTO_HEADERS,
             trust_env=False,
             auto_decompress=False,
             read_bufsize=ANSWER_BYTES_MAX // 4,
@@ -114,10 +111,11 @@ class HttpSender:
         self._client = client
         self._clock_ms = clock_ms
         self._wardrobe = Wardrobe(destination, namespace, credentials, clock_ms)
-        self._is_service = destination.service is not None
+        is_service = destination.service is not None
         self._method, self._url = _address(destination)
         self._host = self._url.raw_host or ""
-        self._session = client.session(is_service=self._is_service)
+        self._session = client.session(is_service=is_service)
+        self._target = (self._host, is_service)
         self._timeout_s = destination.timeout_ms / 1_000
         self._deadlines = Deadlines(destination.timeout_ms)
         self._options: dict[str, Any] = {"allow_redirects": False, "timeout": NO_TIMEOUT}
@@ -148,14 +146,14 @@ class HttpSender:
         options = self._options
         if dressing.tls is not None:
             options = options | {"ssl": dressing.tls}
-        with self._client.guard.destination(self._host, self._is_service):
-            response = await self._session.request(
-                self._method,
-                self._url,
-                data=_body(parcel.record.value),
-                middlewares=(_Push(headers),),
-                **options,
-            )
+        self._client.guard.aim(self._target)
+        response = await self._session.request(
+            self._method,
+            self._url,
+            data=_body(parcel.record.value),
+            middlewares=(_Push(headers),),
+            **options,
+        )
         try:
             return response, await _read(response)
         finally:
@@ -234,7 +232,7 @@ class _Push:
 
     async def __call__(self, request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
         # Headers that are given with the request are copied twice, one by one.
-        request.headers.extend(self._headers)
+        request.headers.update(self._headers)
         try:
             return await handler(request)
         except aiohttp.ClientConnectorError:

@@ -97,8 +97,8 @@ class TcpSender:
 
     async def _open(self) -> _Connection:
         tls = (await self._wardrobe.dressing()).tls if self._has_tls else None
-        with self._guard.destination(self._host, is_service=False):
-            connected = await self._guard.connect(self._host, self._port)
+        self._guard.aim((self._host, False))
+        connected = await self._guard.connect(self._host, self._port)
         try:
             reader, writer = await asyncio.open_connection(
                 sock=connected,

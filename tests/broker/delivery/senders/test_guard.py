@@ -62,9 +62,10 @@ async def test_a_rule_for_a_name_opens_that_name_only() -> None:
     names = Names(**{"erp.internal": ["10.255.255.1"], "other.internal": ["10.255.255.1"]})
     guard = Guard(policy)
     info = await names.lookup("erp.internal", 80)
-    with guard.destination("erp.internal", is_service=False):
-        guard.open_socket(info[0]).close()
-    with guard.destination("other.internal", is_service=False), pytest.raises(PermissionError):
+    guard.aim(("erp.internal", False))
+    guard.open_socket(info[0]).close()
+    guard.aim(("other.internal", False))
+    with pytest.raises(PermissionError):
         guard.open_socket(info[0])
     assert guard.denials == {"private": 1}
 

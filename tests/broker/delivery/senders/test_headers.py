@@ -35,6 +35,7 @@ def test_plain_bytes_become_an_event_of_ours() -> None:
     headers = made(parcel(b"\x00", key=b"k 1", attempt=2))
     assert headers == {
         "User-Agent": headers["User-Agent"],
+        "Accept-Encoding": "identity",
         "Content-Type": "application/octet-stream",
         "webhook-id": "0b5b8e4c-0000-4000-8000-000000000001-3-42",
         "webhook-timestamp": "1700000000",
