@@ -3,6 +3,7 @@
 `/admin/v1` needs a token when one is configured; probes and metrics are open.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.registry import Collector
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from ibrik_api.desired import DesiredRequest, DesiredResponse, Outcome
 from ibrik_api.errors import Refusal
@@ -31,6 +30,7 @@ from ibrik_broker.http.tokens import TokenFile, needs_token
 from ibrik_broker.http.topics import Topics, topic_answer
 from ibrik_broker.partitions.engine import Engine
 from ibrik_broker.settings import LimitSettings
+from ibrik_broker.telemetry.collector import BrokerCollector, expose
 from ibrik_broker.topics.registry import Registry
 
 MAX_DESIRED_BYTES = 8 * 2**20
@@ -54,14 +54,13 @@ class Admin:
         registry: Registry,
         apply: Apply,
         is_ready: Callable[[], bool],
-        collector: Collector,
+        collector: BrokerCollector,
     ) -> None:
         self._door = door
         self._apply = apply
         self._registry = registry
         self._is_ready = is_ready
-        self._metrics = CollectorRegistry(auto_describe=False)
-        self._metrics.register(collector)
+        self._collector = collector
 
     async def apply(self, request: web.Request) -> web.Response:
         """Make the listed resources so; each has its own outcome."""
@@ -84,9 +83,8 @@ class Admin:
         return json_answer({"status": "ready"})
 
     async def scrape(self, _request: web.Request) -> web.Response:
-        return web.Response(
-            body=generate_latest(self._metrics), headers={"Content-Type": CONTENT_TYPE_LATEST}
-        )
+        body = await asyncio.to_thread(expose, self._collector.read())
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 def build_admin_plane(
@@ -95,7 +93,7 @@ def build_admin_plane(
     limits: LimitSettings,
     *,
     is_ready: Callable[[], bool],
-    collector: Collector,
+    collector: BrokerCollector,
     apply: Apply | None = None,
     token_file: Path | None = None,
 ) -> AdminPlane:

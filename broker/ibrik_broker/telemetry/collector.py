@@ -1,16 +1,18 @@
 """Turns the readings of all sources into what `prometheus_client` exposes, at a scrape."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
     HistogramMetricFamily,
     Metric,
 )
+from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from ibrik_broker.telemetry.metrics import Histogram, MetricSpec, Source
+from ibrik_broker.telemetry.metrics import Histogram, MetricSpec, Reading, Source
 
 
 class BrokerCollector(Collector):
@@ -22,15 +24,37 @@ class BrokerCollector(Collector):
     def add(self, source: Source) -> None:
         self._sources.append(source)
 
+    def read(self) -> list[Reading]:
+        """What all sources say now; on the event loop, whose things they are."""
+        return [reading for source in self._sources for reading in source()]
+
     def collect(self) -> Iterator[Metric]:
-        families: dict[str, Metric] = {}
-        for source in self._sources:
-            for spec, labels, value in source():
-                family = families.get(spec.name)
-                if family is None:
-                    family = families[spec.name] = _family(spec)
-                _add(family, labels, value)
-        yield from families.values()
+        return _families(self.read())
+
+
+def expose(readings: Iterable[Reading]) -> bytes:
+    """Readings as Prometheus wants them. Ten thousand take a while: call it from a thread."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Taken(readings))
+    return generate_latest(registry)
+
+
+class _Taken(Collector):
+    def __init__(self, readings: Iterable[Reading]) -> None:
+        self._readings = readings
+
+    def collect(self) -> Iterator[Metric]:
+        return _families(self._readings)
+
+
+def _families(readings: Iterable[Reading]) -> Iterator[Metric]:
+    families: dict[str, Metric] = {}
+    for spec, labels, value in readings:
+        family = families.get(spec.name)
+        if family is None:
+            family = families[spec.name] = _family(spec)
+        _add(family, labels, value)
+    yield from families.values()
 
 
 def _family(spec: MetricSpec) -> Metric:
