@@ -22,6 +22,7 @@ from ibrik_broker.delivery.parked import Parked
 from ibrik_broker.delivery.parts import Parts
 from ibrik_broker.delivery.wishes import SubscriptionWish
 from ibrik_broker.metadata.deliveries import AttemptRow
+from ibrik_broker.partitions.refusals import shutting_down
 
 EXPIRED = "lease-expired"
 MAX_REASON_CHARACTERS = 1_024
@@ -165,12 +166,7 @@ class Leases:
     def _check(self, consumer: str) -> None:
         flow, name = self.flow, self.wish.name
         if flow.halt is not None:
-            why = "stopped at a gap" if flow.halt == "gap" else "is paused"
-            raise Refusal(
-                "subscription-paused",
-                f"The subscription '{name}' {why}. Resume it with "
-                f"POST /v1/subscriptions/{name}:resume.",
-            )
+            raise _halted(flow.halt, name)
         if flow.topic is None:
             raise Refusal(
                 "unknown-topic",
@@ -368,3 +364,19 @@ class Leases:
             next_ms=now_ms + delay,
         )
         flow.park(delivery, self._ticks_ms() + delay, attempt)
+
+
+def _halted(halt: str, name: str) -> Refusal:
+    """Why nothing is leased now."""
+    match halt:
+        case "closing":
+            return shutting_down()
+        case "closed":
+            return Refusal(
+                "not-ready", f"The subscription '{name}' changed at this moment. Try again."
+            )
+    why = "stopped at a gap" if halt == "gap" else "is paused"
+    return Refusal(
+        "subscription-paused",
+        f"The subscription '{name}' {why}. Resume it with POST /v1/subscriptions/{name}:resume.",
+    )

@@ -50,7 +50,13 @@ SUBSCRIPTION = Parameter(
 )
 FIND_CODES = ("invalid-name", "unknown-subscription", "subscription-detached")
 SETTLE_CODES = (*FIND_CODES, "wrong-mode", "invalid-json", "metadata-unavailable")
-LEASE_CODES = (*SETTLE_CODES, "consumer-conflict", "subscription-paused", "unknown-topic")
+LEASE_CODES = (
+    *SETTLE_CODES,
+    "consumer-conflict",
+    "subscription-paused",
+    "unknown-topic",
+    "not-ready",
+)
 MOVE_CODES = (
     *FIND_CODES,
     "invalid-json",

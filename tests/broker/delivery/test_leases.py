@@ -248,3 +248,26 @@ async def test_news_for_one_who_leaves_goes_to_the_next(tmp_path: Path) -> None:
         first.cancel()
         assert await second
         assert first.cancelled() or first.done()
+
+
+async def test_a_broker_that_stops_says_so_and_not_that_it_is_paused(tmp_path: Path) -> None:
+    async with open_delivery(tmp_path) as parts:
+        leases = await _leases(parts)
+        await parts.dispatcher.drain(0)
+        with pytest.raises(Refusal) as refused:
+            await _lease(leases)
+        assert refused.value.code == "shutting-down"
+
+
+async def test_whoever_waits_while_the_subscription_changes_is_told_to_try_again(
+    tmp_path: Path,
+) -> None:
+    async with open_delivery(tmp_path) as parts:
+        leases = await _leases(parts)
+        waiting = asyncio.ensure_future(_lease(leases, wait_s=5))
+        await settled()
+        strict = parts.wish("billing", "orders", mode=Mode.PULL, ordering=Ordering.STRICT)
+        await parts.dispatcher.change(strict)
+        with pytest.raises(Refusal) as refused:
+            await waiting
+        assert refused.value.code == "not-ready"
