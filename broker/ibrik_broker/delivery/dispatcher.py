@@ -14,6 +14,7 @@ from ibrik_api.errors import Refusal
 from ibrik_api.resources.subscription import Mode
 from ibrik_api.resources.topic import TopicSpec
 from ibrik_broker.delivery.alarms import Alarms
+from ibrik_broker.delivery.clocks import Clocks
 from ibrik_broker.delivery.deadletters import DeadLetters, redriven_id
 from ibrik_broker.delivery.flow import Flow
 from ibrik_broker.delivery.flow_plan import FlowPlan, plan_of
@@ -65,6 +66,7 @@ class Dispatcher:
         self.latencies: dict[str, Histogram] = {}
         self._engine = engine
         self._tasks = tasks
+        self._clocks = Clocks(clock_ms, ticks_ms)
         self._clock_ms = clock_ms
         self._ticks_ms = ticks_ms
         self._pushes: dict[str, Push] = {}
@@ -262,9 +264,7 @@ class Dispatcher:
         return flow
 
     def _make_flow(self, plan: FlowPlan) -> Flow:
-        return Flow(
-            plan, self.ledger, self.reader, clock_ms=self._clock_ms, ticks_ms=self._ticks_ms
-        )
+        return Flow(plan, self.ledger, self.reader, self._clocks)
 
     def _serve_push(self, push: Push) -> None:
         self._pushes[push.wish.id] = push

@@ -5,13 +5,12 @@ each: settled, parked for another attempt, or given back. What that means for th
 rows in the database is noted in the ledger; nothing is let out before its claim is committed.
 """
 
-import asyncio
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ibrik_api.resources.subscription import OnGap
+from ibrik_broker.delivery.clocks import Clocks
 from ibrik_broker.delivery.counters import FlowCounters
 from ibrik_broker.delivery.flow_part import FlowPart
 from ibrik_broker.delivery.flow_plan import Carrier, FlowPlan
@@ -19,7 +18,7 @@ from ibrik_broker.delivery.intake import Intake
 from ibrik_broker.delivery.lag import PartitionLag, lag_of, oldest_ms, state_of
 from ibrik_broker.delivery.ledger import Ledger
 from ibrik_broker.delivery.message import Delivery
-from ibrik_broker.delivery.parked import Parked, ParkedMessages
+from ibrik_broker.delivery.parked import NOTHING_PARKED, Parked, ParkedMessages
 from ibrik_broker.delivery.progress import Progress
 from ibrik_broker.delivery.reading import RecordReader
 from ibrik_broker.metadata.deliveries import AttemptRow, GapRow, RetryRow
@@ -29,38 +28,50 @@ if TYPE_CHECKING:
     from ibrik_broker.delivery.deadletters import Reason
     from ibrik_broker.partitions.topic import Topic
 
-READ_BYTES = 256 * 1024
 GAPS_SHOWN = 100
 READ_AGAIN_TICKS = 1_000
 """When a parked message could not be read, or its dead letter not be written."""
 
 
 class Flow:
+    """Ten thousand of them are idle: what only messages need is made when the first one comes."""
+
+    __slots__ = (
+        "__weakref__",
+        "_intake",
+        "_ledger",
+        "_reader",
+        "carrier",
+        "clocks",
+        "counters",
+        "epoch",
+        "gaps",
+        "halt",
+        "parked",
+        "parts",
+        "plan",
+        "topic",
+    )
+
     def __init__(
-        self,
-        plan: FlowPlan,
-        ledger: Ledger,
-        reader: RecordReader,
-        *,
-        clock_ms: Callable[[], int],
-        ticks_ms: Callable[[], int],
+        self, plan: FlowPlan, ledger: Ledger, reader: RecordReader, clocks: Clocks
     ) -> None:
         self.plan = plan
         self.carrier: Carrier | None = None
         self.topic: Topic | None = None
-        self.parts: list[FlowPart] = []
-        self.parked = ParkedMessages()
+        self.parts: tuple[FlowPart, ...] = ()
+        self.parked = NOTHING_PARKED
+        """To look, and to remove; `keep_parked` adds."""
         self.epoch = 0
         self.halt: str | None = None
         """Why nothing is handed out (paused, gap); None: it is."""
         self.counters = FlowCounters()
-        self.gaps: deque[GapRow] = deque(maxlen=GAPS_SHOWN)
+        self.gaps: tuple[GapRow, ...] = ()
         """Those noticed last, for readers who listen right now."""
+        self.clocks = clocks
         self._ledger = ledger
-        self._intake = Intake(self, reader, ticks_ms)
-        self._clock_ms = clock_ms
-        self._ticks_ms = ticks_ms
-        self._one_taker = asyncio.Lock()
+        self._reader = reader
+        self._intake: Intake | None = None
 
     # --- look -------------------------------------------------------------------------------------
 
@@ -74,10 +85,6 @@ class Flow:
         return self.topic is not None and self.halt is None
 
     @property
-    def in_hand_count(self) -> int:
-        return sum(len(part.in_hand) for part in self.parts)
-
-    @property
     def backlog(self) -> int:
         """Messages that are not settled: not read yet, held, in hand or parked."""
         return len(self.parked) + sum(p.unsettled_count(self.topic) for p in self.parts)
@@ -89,7 +96,7 @@ class Flow:
 
     @property
     def in_flight_count(self) -> int:
-        return self.in_hand_count
+        return sum(len(part.in_hand) for part in self.parts)
 
     @property
     def retrying_count(self) -> int:
@@ -116,7 +123,7 @@ class Flow:
     def may_have_more(self) -> bool:
         """Whether a taker might find something at this moment."""
         due = self.parked.due_ticks()
-        if due is not None and due <= self._ticks_ms():
+        if due is not None and due <= self.clocks.ticks_ms():
             return True
         return any(part.fresh or part.may_read(self.topic) for part in self.parts)
 
@@ -126,12 +133,18 @@ class Flow:
 
     async def find_heads(self) -> None:
         """Look what stands at the cursor of partitions that nothing is read of now."""
+        intake = self._some_intake()
         for part in self.parts:
-            await self._intake.find_head(part)
+            await intake.find_head(part)
 
     def fits(self, partition: int, record: StoredRecord) -> bool:
         """Whether the filter lets the message through; the topic is served."""
-        return self._intake.fits(self.parts[partition], record)
+        return self._some_intake().fits(self.parts[partition], record)
+
+    def _some_intake(self) -> Intake:
+        if self._intake is None:
+            self._intake = Intake(self, self._reader, self.clocks.ticks_ms)
+        return self._intake
 
     # --- take -------------------------------------------------------------------------------------
 
@@ -143,13 +156,16 @@ class Flow:
         `hold_ms(attempt, first_ms)` is how long they stay in hand at most. Parked messages that
         are due come first, then those that wait in the log.
         """
-        async with self._one_taker:
+        if self._intake is None and not self.may_have_more:
+            return []  # everybody looks once when it begins, and most find nothing
+        intake = self._some_intake()
+        async with intake.one_taker:
             if not self.is_open:
                 return []
             taken: list[Delivery] = []
             try:
-                await self._intake.take_due(taken, max_count)
-                await self._intake.take_fresh(taken, max_count, max_bytes)
+                await intake.take_due(taken, max_count)
+                await intake.take_fresh(taken, max_count, max_bytes)
             except BaseException:  # the taker was cancelled: nobody has these
                 self.give_back(self._hand_out(taken, hold_ms))
                 raise
@@ -164,13 +180,13 @@ class Flow:
         self, taken: Sequence[Delivery], hold_ms: Callable[[int, int], int]
     ) -> list[Delivery]:
         """Those that a seek did not overtake are in hand now."""
-        now_ms, now_ticks = self._clock_ms(), self._ticks_ms()
+        now_ms, now_ticks = self.clocks.now_ms(), self.clocks.ticks_ms()
         current = [delivery for delivery in taken if delivery.epoch == self.epoch]
         for delivery in current:
             delivery.first_ms = delivery.first_ms or now_ms
             delivery.until_ticks = now_ticks + hold_ms(delivery.attempt, delivery.first_ms)
             part = self.parts[delivery.partition]
-            part.in_hand[delivery.offset] = delivery
+            part.hand_out(delivery)
             self._ledger.touch(part)
         return current
 
@@ -179,15 +195,16 @@ class Flow:
         end = min(end, part.end)
         count = end - start
         self.counters.gaps += count
-        row = GapRow(self.id, part.index, start, end, count, reason, self._clock_ms())
-        self.gaps.append(row)
+        row = GapRow(self.id, part.index, start, end, count, reason, self.clocks.now_ms())
+        self.gaps = (*self.gaps, row)[-GAPS_SHOWN:]
         self._ledger.add_gap(row)
         part.progress.settle(start, end)
         part.read_offset = max(part.read_offset, end)
         self._ledger.touch(part)
         if self.plan.on_gap is OnGap.PAUSE:
             self.halt = "gap"
-            self._tell_gap()
+            if self.carrier is not None:
+                self.carrier.on_gap_pause()
 
     def let_go(self) -> None:
         """Forget what was read and nobody took: it is read again when it is needed."""
@@ -196,11 +213,12 @@ class Flow:
 
     def look_for_gaps(self) -> None:
         """Notice what retention took from a flow that reads nothing at the moment."""
+        is_taking = self._intake is not None and self._intake.one_taker.locked()
         for part in self.parts:
             if self.topic is None or part.index >= len(self.topic.partitions):
                 continue
             earliest = min(self.topic.partitions[part.index].earliest, part.end)
-            if part.read_offset < earliest and not self._one_taker.locked():
+            if part.read_offset < earliest and not is_taking:
                 self.pass_gap(part, part.read_offset, earliest, "offset-below-start")
 
     # --- what became of it ------------------------------------------------------------------------
@@ -240,7 +258,7 @@ class Flow:
             due_ticks,
             delivery.lane,
         )
-        self.parked.add(parked)
+        self.keep_parked(parked)
         self._ledger.keep_retry(self.retry_row(parked))
         if attempt is not None:
             self._ledger.add_attempt(attempt)
@@ -256,7 +274,7 @@ class Flow:
             if delivery.is_parked:
                 parked = self.parked.get(part.index, delivery.offset)
                 assert parked is not None, "a parked message stays known while it is in hand"
-                self.parked.add(replace(parked, due_ticks=self._ticks_ms()))
+                self.keep_parked(replace(parked, due_ticks=self.clocks.ticks_ms()))
             else:
                 delivery.first_ms = 0
                 part.give_back(delivery)
@@ -264,10 +282,16 @@ class Flow:
 
     def postpone(self, delivery: Delivery, reason: "Reason") -> None:
         """Its dead letter could not be written: that is tried again a little later, no more."""
-        self.park(delivery, self._ticks_ms() + READ_AGAIN_TICKS)
+        self.park(delivery, self.clocks.ticks_ms() + READ_AGAIN_TICKS)
         parked = self.parked.get(delivery.partition, delivery.offset)
         assert parked is not None, "it was parked just now"
         parked.reason = reason
+
+    def keep_parked(self, parked: Parked) -> None:
+        """Know a parked message, or that it is due at another time."""
+        if self.parked is NOTHING_PARKED:
+            self.parked = ParkedMessages()
+        self.parked.add(parked)
 
     def settle_parked(self, partition: int, offset: int) -> None:
         """A parked message was done by someone who held it before a restart."""
@@ -285,7 +309,7 @@ class Flow:
     def put_off(self, parked: Parked, due_ticks: int) -> None:
         """A parked message is due later."""
         later = replace(parked, due_ticks=due_ticks)
-        self.parked.add(later)
+        self.keep_parked(later)
         self._ledger.keep_retry(self.retry_row(later))
 
     # --- move -------------------------------------------------------------------------------------
@@ -309,8 +333,8 @@ class Flow:
     def rewind(self, parts: Sequence[FlowPart]) -> None:
         """Go on with `parts`, as `rewound` made them: nothing is in hand or parked any more."""
         self.epoch += 1
-        self.parked = ParkedMessages()
-        self.parts = list(parts)
+        self.parked = NOTHING_PARKED
+        self.parts = tuple(parts)
 
     def retire(self) -> None:
         """Nobody serves it any more; what is in hand is not its own business."""
@@ -325,7 +349,7 @@ class Flow:
         if self.parked.get(partition, offset) is not None:
             return False
         parked = Parked(partition, offset, 0, self.wall_ms(due_ticks), due_ticks)
-        self.parked.add(parked)
+        self.keep_parked(parked)
         self._ledger.keep_retry(self.retry_row(parked))
         if self.carrier is not None:
             self.carrier.on_due(due_ticks)
@@ -333,13 +357,13 @@ class Flow:
 
     def unblock(self) -> None:
         """Blocked messages are due now."""
-        for parked in self.parked.unblock(self._ticks_ms()):
+        for parked in self.parked.unblock(self.clocks.ticks_ms()):
             self._ledger.keep_retry(self.retry_row(parked))
         self.tell_ready()
 
     def _take_back(self, delivery: Delivery) -> FlowPart:
         part = self.parts[delivery.partition]
-        del part.in_hand[delivery.offset]
+        part.take_back(delivery)
         self._ledger.touch(part)
         return part
 
@@ -356,10 +380,6 @@ class Flow:
         if self.carrier is not None:
             self.carrier.on_ready()
 
-    def _tell_gap(self) -> None:
-        if self.carrier is not None:
-            self.carrier.on_gap_pause()
-
     def retry_row(self, parked: Parked) -> RetryRow:
         due = parked.due_ticks
         return RetryRow(
@@ -374,4 +394,4 @@ class Flow:
 
     def wall_ms(self, ticks: int) -> int:
         """The time of day at `ticks`, as it is written to the database."""
-        return self._clock_ms() + ticks - self._ticks_ms()
+        return self.clocks.wall_ms(ticks)

@@ -4,6 +4,7 @@ The flow keeps the state; the intake fills it. Called by `Flow.take` alone, one 
 seek may come in between while it reads: then what was read is of no use (another epoch).
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -26,7 +27,12 @@ READ_AGAIN_TICKS = 1_000
 
 
 class Intake:
+    """Made when a flow has something to take for the first time; most have nothing for long."""
+
+    __slots__ = ("_flow", "_reader", "_ticks_ms", "_turn", "one_taker")
+
     def __init__(self, flow: "Flow", reader: RecordReader, ticks_ms: Callable[[], int]) -> None:
+        self.one_taker = asyncio.Lock()
         self._flow = flow
         self._reader = reader
         self._ticks_ms = ticks_ms
@@ -36,13 +42,15 @@ class Intake:
         size_bytes = sum(delivery.size_bytes for delivery in taken)
         for part in self._parts_in_turn():
             while len(taken) < max_count and size_bytes < max_bytes and self._flow.halt is None:
-                if not part.fresh and not await self._fill(part):
-                    break
-                delivery = part.fresh.popleft()
+                delivery = part.take_fresh()
+                if delivery is None:
+                    if not await self._fill(part):
+                        break
+                    continue
                 taken.append(delivery)
                 size_bytes += delivery.size_bytes
 
-    def _parts_in_turn(self) -> list[FlowPart]:
+    def _parts_in_turn(self) -> Sequence[FlowPart]:
         """All partitions, each time beginning with another one."""
         self._turn = (self._turn + 1) % max(1, len(self._flow.parts))
         return self._flow.parts[self._turn :] + self._flow.parts[: self._turn]
@@ -66,7 +74,7 @@ class Intake:
                     taken.append(self._again(parked, records[parked.offset - records[0].offset]))
         finally:
             for parked in due:  # the taker was cancelled: they stay due
-                self._flow.parked.add(parked)
+                self._flow.keep_parked(parked)
 
     def _again(self, parked: Parked, record: StoredRecord) -> Delivery:
         return Delivery(
@@ -91,7 +99,7 @@ class Intake:
             if refusal.code in ("offset-below-start", "corrupt-range"):
                 self._flow.lose_parked(part, parked, refusal.code)
             else:
-                self._flow.parked.add(
+                self._flow.keep_parked(
                     replace(parked, due_ticks=self._ticks_ms() + READ_AGAIN_TICKS)
                 )
             return []

@@ -12,6 +12,10 @@ from ibrik_api.resources.topic import Ordering
 from ibrik_broker.delivery.message import Delivery
 
 LANE_BYTES = 16
+HELD_COUNT_LIMIT = 10_000
+HELD_BYTES_LIMIT = 4 * 2**20
+"""Messages that wait for their lane are held in memory; at the limit reading stops until one of
+the lanes goes on."""
 
 
 def lane_of(ordering: Ordering, key: bytes | None) -> bytes | None:
@@ -27,6 +31,8 @@ def lane_of(ordering: Ordering, key: bytes | None) -> bytes | None:
 class Lanes:
     """The taken lanes of one partition, each with the messages that wait behind."""
 
+    __slots__ = ("_waiting", "held_bytes", "held_count")
+
     def __init__(self) -> None:
         self._waiting: dict[bytes, deque[Delivery]] = {}
         self.held_count = 0
@@ -35,6 +41,11 @@ class Lanes:
     @property
     def is_used(self) -> bool:
         return bool(self._waiting)
+
+    @property
+    def have_room(self) -> bool:
+        """Whether more messages may wait."""
+        return self.held_count < HELD_COUNT_LIMIT and self.held_bytes < HELD_BYTES_LIMIT
 
     def take(self, lane: bytes) -> None:
         """Take a free lane, for a message that is parked already."""

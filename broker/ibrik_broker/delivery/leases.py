@@ -6,7 +6,6 @@ reported as expired and settles nothing.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from heapq import heappop, heappush
@@ -26,6 +25,8 @@ from ibrik_broker.partitions.refusals import shutting_down
 
 EXPIRED = "lease-expired"
 MAX_REASON_CHARACTERS = 1_024
+_numbers = count()
+"""Keeps deadlines of one time apart. Counted over all: only which of two is higher matters."""
 
 
 class LeaseRef(NamedTuple):
@@ -40,18 +41,27 @@ class LeaseRef(NamedTuple):
 class Leases:
     """The consumers of one subscription."""
 
+    __slots__ = (
+        "_deadlines",
+        "_holder",
+        "_holder_until_ticks",
+        "_news_count",
+        "_open_streams",
+        "_parts",
+        "_waiting",
+        "alarm_ticks",
+        "flow",
+        "wish",
+    )
+
     def __init__(self, wish: SubscriptionWish, flow: Flow, parts: Parts) -> None:
         self.wish = wish
         self.flow = flow
         self.alarm_ticks: int | None = None
         self._parts = parts
-        self._ledger = parts.ledger
-        self._dead_letters = parts.dead_letters
-        self._clock_ms = parts.clock_ms
-        self._ticks_ms = parts.ticks_ms
         self._deadlines: list[tuple[int, int, list[Delivery]]] = []
-        self._numbers = count()
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        # Lists, since both are empty nearly always and a deque then takes 0.7 KiB.
+        self._waiting: list[asyncio.Future[None]] = []
         self._news_count = 0
         self._holder: str | None = None
         self._holder_until_ticks = 0
@@ -114,7 +124,7 @@ class Leases:
         """
         self._news_count += 1
         while self._waiting:
-            news = self._waiting.popleft()
+            news = self._waiting.pop(0)
             if not news.done():
                 news.set_result(None)
                 return
@@ -122,26 +132,26 @@ class Leases:
     def wake_all(self) -> None:
         """Something changed for everybody: the subscription, or its topic."""
         self._news_count += 1
-        waiting, self._waiting = self._waiting, deque()
+        waiting, self._waiting = self._waiting, []
         for news in waiting:
             if not news.done():
                 news.set_result(None)
 
     async def _take(self, max_count: int, max_bytes: int) -> list[Delivery]:
         flow, wish = self.flow, self.wish
-        room = wish.max_in_flight - flow.in_hand_count
+        room = wish.max_in_flight - flow.in_flight_count
         if room <= 0:
             return []
         taken = await flow.take(min(room, max_count), max_bytes, self._hold_ms)
         try:
             taken = await self._without_exhausted(taken)
-            await self._ledger.commit()
+            await self._parts.ledger.commit()
         except BaseException:
             flow.give_back(taken)
             raise
         taken = [delivery for delivery in taken if flow.is_current(delivery)]
         if taken:
-            entry = (taken[0].until_ticks, next(self._numbers), taken)
+            entry = (taken[0].until_ticks, next(_numbers), taken)
             heappush(self._deadlines, entry)
             self._parts.alarms.arrange(self, taken[0].until_ticks)
             flow.counters.retried += sum(delivery.attempt > 1 for delivery in taken)
@@ -157,7 +167,7 @@ class Leases:
         for delivery in exhausted:
             delivery.attempt -= 1  # this one is not made
             reason = delivery.reason or late
-            await self._dead_letters.put(self.flow, self.wish, delivery, reason)
+            await self._parts.dead_letters.put(self.flow, self.wish, delivery, reason)
         return [delivery for delivery in taken if self.flow.is_current(delivery)]
 
     def _hold_ms(self, _attempt: int, _first_ms: int) -> int:
@@ -193,7 +203,7 @@ class Leases:
 
     def _hold(self, consumer: str) -> None:
         self._holder = consumer
-        self._holder_until_ticks = self._ticks_ms() + self.wish.ack_deadline_ms
+        self._holder_until_ticks = self._parts.ticks_ms() + self.wish.ack_deadline_ms
 
     def _is_taken(self, consumer: str) -> bool:
         if self.wish.type is not GroupType.EXCLUSIVE or self._holder in (None, consumer):
@@ -201,7 +211,7 @@ class Leases:
         if self._open_streams:
             return True
         # Who has nothing in hand holds nothing: the next consumer need not wait.
-        return self._ticks_ms() < self._holder_until_ticks and self.flow.in_hand_count > 0
+        return self._parts.ticks_ms() < self._holder_until_ticks and self.flow.in_flight_count > 0
 
     def _conflict(self) -> Refusal:
         return Refusal(
@@ -216,7 +226,7 @@ class Leases:
     async def ack(self, refs: Sequence[LeaseRef]) -> list[str | None]:
         """Settle durably; for each lease None, or the code `lease-expired`. A repeat is fine."""
         codes = [self._ack(ref) for ref in refs]
-        await self._ledger.commit()
+        await self._parts.ledger.commit()
         self.wake()
         return codes
 
@@ -248,7 +258,7 @@ class Leases:
             codes.append(EXPIRED if delivery is None else None)
             if delivery is not None:
                 await self._fail(delivery, Reason("nacked", reason), delay_ms)
-        await self._ledger.commit()
+        await self._parts.ledger.commit()
         self.wake()
         return codes
 
@@ -256,7 +266,7 @@ class Leases:
         self, refs: Sequence[LeaseRef], *, deadline_ms: int | None
     ) -> list[str | None]:
         """Begin the deadline anew, of the given length or of the subscription's."""
-        until_ticks = self._ticks_ms() + (deadline_ms or self.wish.ack_deadline_ms)
+        until_ticks = self._parts.ticks_ms() + (deadline_ms or self.wish.ack_deadline_ms)
         codes: list[str | None] = []
         extended: list[Delivery] = []
         for ref in refs:
@@ -265,13 +275,13 @@ class Leases:
             if delivery is not None:
                 delivery.until_ticks = until_ticks
                 extended.append(delivery)
-                self._ledger.touch(self.flow.parts[delivery.partition])
+                self._parts.ledger.touch(self.flow.parts[delivery.partition])
             elif parked is not None:
                 self.flow.put_off(parked, until_ticks)
         if extended:
-            heappush(self._deadlines, (until_ticks, next(self._numbers), extended))
+            heappush(self._deadlines, (until_ticks, next(_numbers), extended))
             self._parts.alarms.arrange(self, until_ticks)
-        await self._ledger.commit()
+        await self._parts.ledger.commit()
         return codes
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
@@ -290,7 +300,7 @@ class Leases:
         delivery = flow.parts[ref.partition].in_hand.get(ref.offset)
         if delivery is None or delivery.attempt != ref.attempt:
             return None
-        return delivery if self._ticks_ms() < delivery.until_ticks else None
+        return delivery if self._parts.ticks_ms() < delivery.until_ticks else None
 
     def _parked(self, ref: LeaseRef) -> Parked | None:
         """The message of a lease from before a restart."""
@@ -298,7 +308,7 @@ class Leases:
         if parked is None or ref.epoch != self.flow.epoch or parked.attempts != ref.attempt:
             return None
         is_dead = parked.reason is not None
-        is_over = is_dead or parked.due_ticks is None or parked.due_ticks <= self._ticks_ms()
+        is_over = is_dead or parked.due_ticks is None or parked.due_ticks <= self._parts.ticks_ms()
         return None if is_over or self.flow.is_in_hand(ref.partition, ref.offset) else parked
 
     # --- called by the flow and by the alarms -----------------------------------------------------
@@ -319,21 +329,21 @@ class Leases:
 
     def on_alarm(self) -> None:
         """A deadline passed, or a parked message is due."""
-        if self._deadlines and self._deadlines[0][0] <= self._ticks_ms():
+        if self._deadlines and self._deadlines[0][0] <= self._parts.ticks_ms():
             self._parts.insist(self._expire)
         else:
             self.on_ready()
 
     def _arrange(self) -> None:
         due = self.flow.due_ticks()
-        if due is not None and due > self._ticks_ms() and self.flow.is_open:
+        if due is not None and due > self._parts.ticks_ms() and self.flow.is_open:
             self._parts.alarms.arrange(self, due)
         if self._deadlines:
             self._parts.alarms.arrange(self, self._deadlines[0][0])
 
     async def _expire(self) -> None:
         """Take back what was not settled in time; it may be leased again at once."""
-        now_ticks = self._ticks_ms()
+        now_ticks = self._parts.ticks_ms()
         while self._deadlines and self._deadlines[0][0] <= now_ticks:
             for delivery in heappop(self._deadlines)[2]:
                 if self.flow.is_current(delivery) and delivery.until_ticks <= now_ticks:
@@ -343,11 +353,11 @@ class Leases:
 
     async def _fail(self, delivery: Delivery, reason: Reason, delay_ms: int | None) -> None:
         flow, retry = self.flow, self.wish.retry
-        now_ms = self._clock_ms()
+        now_ms = self._parts.clock_ms()
         flow.counters.failed += 1
         next_ms = retry.next_attempt_ms(delivery.attempt, delivery.first_ms, now_ms, lambda: 1.0)
         if next_ms is None:
-            await self._dead_letters.put(flow, self.wish, delivery, reason)
+            await self._parts.dead_letters.put(flow, self.wish, delivery, reason)
             return
         delay = delay_ms if delay_ms is not None else next_ms - now_ms
         attempt = AttemptRow(
@@ -363,7 +373,7 @@ class Leases:
             detail=reason.detail[:MAX_REASON_CHARACTERS],
             next_ms=now_ms + delay,
         )
-        flow.park(delivery, self._ticks_ms() + delay, attempt)
+        flow.park(delivery, self._parts.ticks_ms() + delay, attempt)
 
 
 def _halted(halt: str, name: str) -> Refusal:

@@ -36,12 +36,12 @@ def restore(
         due = None if row.next_ms is None else now_ticks + max(0, row.next_ms - now_ms)
         lane = None if row.lane is None else bytes.fromhex(row.lane)
         parked = Parked(row.partition, row.offset, row.attempts, row.first_ms, due, lane)
-        flow.parked.add(parked)
+        flow.keep_parked(parked)
         if lane is not None:
-            flow.parts[row.partition].lanes.take(lane)
+            flow.parts[row.partition].take_lane(lane)
     for cursor in state.cursors:
         for parked, until_ms in _resumed(flow, cursor, now_ms, now_ticks):
-            flow.parked.add(parked)
+            flow.keep_parked(parked)
             flow.parts[parked.partition].progress.settle(parked.offset)
             ledger.keep_retry(flow.retry_row(parked))
             ledger.touch(flow.parts[parked.partition])
@@ -62,9 +62,9 @@ def add_part(flow: Flow, progress: Progress, topic_id: str) -> None:
         topic_id=topic_id,
         end=end,
         epoch=flow.epoch,
-        wall_ms=flow.wall_ms,
+        clocks=flow.clocks,
     )
-    flow.parts.append(part)
+    flow.parts = (*flow.parts, part)
 
 
 def _resumed(
@@ -147,4 +147,4 @@ async def find_lanes(flow: Flow, topic: Topic, reader: RecordReader) -> None:
                 continue  # gone: there is no later attempt that could be overtaken
         parked.lane = lane_of(ordering, key)
         if parked.lane is not None:
-            flow.parts[parked.partition].lanes.take(parked.lane)
+            flow.parts[parked.partition].take_lane(parked.lane)

@@ -29,14 +29,19 @@ class Parked:
     """Why it is a dead letter that could not be written yet; None: it is to be delivered."""
 
 
+_numbers = count()
+"""Counted over all flows: only which of two is higher matters."""
+
+
 class ParkedMessages:
     """The parked messages of one flow, the one that is due first at hand."""
+
+    __slots__ = ("_by_place", "_heap")
 
     def __init__(self) -> None:
         self._by_place: dict[tuple[int, int], Parked] = {}
         # The second number keeps entries of one time apart, in the order of their coming.
         self._heap: list[tuple[int, int, Parked]] = []
-        self._numbers = count()
 
     def __len__(self) -> int:
         return len(self._by_place)
@@ -52,6 +57,7 @@ class ParkedMessages:
         return self._by_place.get((partition, offset))
 
     def add(self, parked: Parked) -> None:
+        assert self is not NOTHING_PARKED, "a flow that parks something has messages of its own"
         self._by_place[parked.partition, parked.offset] = parked
         self._schedule(parked)
 
@@ -83,7 +89,7 @@ class ParkedMessages:
 
     def _schedule(self, parked: Parked) -> None:
         if parked.due_ticks is not None:
-            heappush(self._heap, (parked.due_ticks, next(self._numbers), parked))
+            heappush(self._heap, (parked.due_ticks, next(_numbers), parked))
 
     def _drop_stale(self) -> None:
         """Entries whose message was removed, or has another time by now."""
@@ -94,3 +100,7 @@ class ParkedMessages:
             if known is parked and parked.due_ticks == due_ticks:
                 return
             heappop(heap)
+
+
+NOTHING_PARKED = ParkedMessages()
+"""Of every flow that never parked a message, which are most; it stays empty."""

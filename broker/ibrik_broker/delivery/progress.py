@@ -8,6 +8,10 @@ of its own. The cursor stands at the first offset that is not settled and never 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
+NO_RANGES: list[int] = []
+"""Of every flow that is settled in the order of the log, which are most. Never changed: the first
+range brings lists of its own."""
+
 
 class Progress:
     __slots__ = ("_ends", "_starts", "next_offset")
@@ -15,9 +19,14 @@ class Progress:
     def __init__(self, next_offset: int, settled: Sequence[int] = ()) -> None:
         """`settled` as `encode` gives it: the lengths of hole and range in turn."""
         self.next_offset = next_offset
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-        position = next_offset
+        self._starts = NO_RANGES
+        self._ends = NO_RANGES
+        if settled:
+            self._decode(settled)
+
+    def _decode(self, settled: Sequence[int]) -> None:
+        self._starts, self._ends = [], []
+        position = self.next_offset
         for hole, length in zip(settled[::2], settled[1::2], strict=True):
             self._starts.append(position + hole)
             position += hole + length
@@ -80,6 +89,9 @@ class Progress:
 
     def _advance(self, end: int) -> None:
         """Move the cursor to `end`, and over every range that begins there."""
+        if not self._starts:
+            self.next_offset = end
+            return
         count = 0
         while count < len(self._starts) and self._starts[count] <= end:
             end = max(end, self._ends[count])
@@ -90,6 +102,9 @@ class Progress:
 
     def _insert(self, start: int, end: int) -> None:
         """Add a range beyond the cursor, joined with those that it touches."""
+        if not self._starts:
+            self._starts, self._ends = [start], [end]
+            return
         first = bisect_left(self._ends, start)
         last = bisect_right(self._starts, end)
         if first < last:

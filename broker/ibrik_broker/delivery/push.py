@@ -29,6 +29,20 @@ class Exhausted(Protocol):
 class Push:
     """One flow on its way to one destination."""
 
+    __slots__ = (
+        "_on_progress",
+        "_parts",
+        "alarm_ticks",
+        "dead_letters",
+        "flow",
+        "is_ready",
+        "joined_id",
+        "pusher",
+        "rate",
+        "replay",
+        "wish",
+    )
+
     def __init__(
         self,
         wish: SubscriptionWish,

@@ -99,7 +99,7 @@ async def test_a_replay_goes_on_after_a_crash(tmp_path: Path) -> None:
         await numbers(made, 50)
         job = await made.replay(rate=20)
         await made.parts.until(lambda: len(made.parts.sender.parcels) == 20)
-        await made.parts.until(lambda: made.parts.dispatcher.flow(job.id).in_hand_count == 0)
+        await made.parts.until(lambda: made.parts.dispatcher.flow(job.id).in_flight_count == 0)
         await made.parts.dispatcher.ledger.commit()
         crashed_copy(tmp_path / "a", copy)
     before = {parcel.record.offset for parcel in made.parts.sender.parcels[:20]}

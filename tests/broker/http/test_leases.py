@@ -188,7 +188,7 @@ async def test_a_client_that_goes_before_its_answer_gives_the_messages_back(
     with suppress(ConnectionError):
         await writer.wait_closed()
     leases = rig.delivery.leases("id-of-billing")
-    await condition(lambda: leases.flow.in_hand_count == 0)
+    await condition(lambda: leases.flow.in_flight_count == 0)
     again = await rig.lease(max_bytes=16 * 2**20)
     assert [message["attempt"] for message in again] == [1] * 12
 
