@@ -177,7 +177,7 @@ class Subscriptions(Collection[SubscriptionSpec, Told, Subscription]):
         if inline is not None and (again or told is None or told.inline != inline):
             await self._dispatcher.put_channel(inline)
         if told is None:
-            await self._open(wish)
+            await self._open(wish, self._state_of(entry))
         elif again or told.subscription != wish:
             await self._dispatcher.change(wish)
         entry.wish = Told(wish, inline)
@@ -230,19 +230,20 @@ class Subscriptions(Collection[SubscriptionSpec, Told, Subscription]):
         entry.wish = None
         await self.finish_closing(entry.id)
 
-    async def _open(self, wish: SubscriptionWish) -> None:
+    async def _open(self, wish: SubscriptionWish, state: FlowState | None) -> None:
         try:
-            await self._dispatcher.open(wish, self._state_of(wish.id))
+            await self._dispatcher.open(wish, state)
         except BaseException:
             # It may be open half way: closed first, it can be opened again.
             self.closing[wish.id] = Closing(forget=False, has_inline=False)
             raise
 
-    def _state_of(self, subscription_id: str) -> FlowState | None:
-        """What the database knows of the flow, when all of them were read at the start."""
-        if self.loaded is None:
-            return None
-        return self.loaded.pop(subscription_id, FlowState())
+    def _state_of(self, entry: Entry[Told]) -> FlowState | None:
+        """What the database knows of the flow; None: it has to be asked."""
+        if self.loaded is not None:
+            return self.loaded.pop(entry.id, FlowState())
+        is_new, entry.is_new = entry.is_new, False  # a first attempt that fails may leave something
+        return FlowState() if is_new else None
 
     def _refuse_lost_references(
         self, spec: SubscriptionSpec, old: SubscriptionSpec | None, resolution: Resolution

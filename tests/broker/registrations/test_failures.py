@@ -212,8 +212,20 @@ async def test_the_states_that_were_read_at_the_start_are_handed_over(tmp_path: 
     async with open_catalogue(tmp_path, states={identity: state}) as rig:
         assert rig.dispatcher.states["one"] is state
         assert rig.dispatcher.states["two"] == FlowState()
-        await rig.catalogue.subscriptions.put("three", subscription("orders"))
-        assert rig.dispatcher.states["three"] is None
+
+
+async def test_only_the_first_attempt_knows_that_there_is_no_state(tmp_path: Path) -> None:
+    async with open_catalogue(tmp_path) as rig:
+        await rig.topic("orders")
+        subscriptions = rig.catalogue.subscriptions
+        await subscriptions.put("one", subscription("orders"))
+        assert rig.dispatcher.states["one"] == FlowState()
+        rig.dispatcher.refusal = DOWN
+        with pytest.raises(Refusal):
+            await subscriptions.put("two", subscription("orders"))
+        rig.dispatcher.refusal = None
+        await subscriptions.put("two", subscription("orders"))
+        assert rig.dispatcher.states["two"] is None
 
 
 @pytest.mark.parametrize("table", ["channels", "subscriptions"])
