@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Row, Table, delete, insert, select, update
+from sqlalchemy import Connection, Row, Table, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ibrik_broker.metadata.database import Database
@@ -45,6 +45,8 @@ class RevisedRows(Generic[Value]):
     def __init__(self, database: Database, table: Table) -> None:
         self._database = database
         self._table = table
+        self._insert = insert(table)
+        """Built once: what SQLAlchemy compiles for it is found again by looking at the object."""
 
     def _read(self, row: Row[Any]) -> Value:
         raise NotImplementedError
@@ -65,9 +67,13 @@ class RevisedRows(Generic[Value]):
 
     async def insert(self, row: Value) -> Value:
         """Raises NameTaken."""
+        values = {column.name: getattr(row, column.name) for column in self._table.c}
+
+        def work(connection: Connection) -> None:
+            connection.execute(self._insert, values)
+
         try:
-            async with self._database.transaction() as connection:
-                await connection.execute(insert(self._table).values(**asdict(row)))
+            await self._database.write(work)
         except IntegrityError as error:
             raise NameTaken(row.name) from error
         return row

@@ -233,7 +233,7 @@ async def test_an_endpoint_that_half_registered_or_half_left_is_mended_by_a_retr
     rig: Rig, table: str
 ) -> None:
     endpoints, url = rig.catalogue.endpoints, "http://127.0.0.1:1/"
-    break_it = "BEGIN SELECT no_function(); END"
+    break_it = "BEGIN SELECT json('{'); END"
     await rig.execute(f"CREATE TRIGGER no_insert BEFORE INSERT ON {table} {break_it}")
     await unavailable(endpoints.subscribe("orders", url))
     assert [wish.name for wish in rig.dispatcher.channels.values()] == ["hooks"]
