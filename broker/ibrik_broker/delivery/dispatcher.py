@@ -17,7 +17,7 @@ from ibrik_broker.delivery.alarms import Alarms
 from ibrik_broker.delivery.clocks import Clocks
 from ibrik_broker.delivery.deadletters import DeadLetters, redriven_id
 from ibrik_broker.delivery.flow import Flow
-from ibrik_broker.delivery.flow_plan import FlowPlan, plan_of
+from ibrik_broker.delivery.flow_plan import Plan
 from ibrik_broker.delivery.leases import Leases
 from ibrik_broker.delivery.ledger import Ledger
 from ibrik_broker.delivery.loading import attach, restore
@@ -163,7 +163,7 @@ class Dispatcher:
             await self.open(wish)
             return
         flow = served.flow
-        flow.plan = plan_of(wish)
+        flow.plan = wish
         flow.halt = wish.halt
         if isinstance(served, Push):
             served.change(wish)
@@ -247,7 +247,7 @@ class Dispatcher:
         self._serve_push(push)
         await self._attach(push.wish, push.flow)
 
-    def make_push(self, wish: SubscriptionWish, plan: FlowPlan, **options: object) -> Push:
+    def make_push(self, wish: SubscriptionWish, plan: Plan, **options: object) -> Push:
         return Push(wish, self._make_flow(plan), self._parts, **options)  # type: ignore[arg-type]
 
     # --- parts ------------------------------------------------------------------------------------
@@ -259,11 +259,11 @@ class Dispatcher:
         return self._pushes.get(subscription_id) or self._leases.get(subscription_id)
 
     def _flow(self, wish: SubscriptionWish) -> Flow:
-        flow = self._make_flow(plan_of(wish))
+        flow = self._make_flow(wish)
         flow.halt = wish.halt
         return flow
 
-    def _make_flow(self, plan: FlowPlan) -> Flow:
+    def _make_flow(self, plan: Plan) -> Flow:
         return Flow(plan, self.ledger, self.reader, self._clocks)
 
     def _serve_push(self, push: Push) -> None:

@@ -13,7 +13,7 @@ from ibrik_api.resources.subscription import OnGap
 from ibrik_broker.delivery.clocks import Clocks
 from ibrik_broker.delivery.counters import FlowCounters
 from ibrik_broker.delivery.flow_part import FlowPart
-from ibrik_broker.delivery.flow_plan import Carrier, FlowPlan
+from ibrik_broker.delivery.flow_plan import Carrier, Plan
 from ibrik_broker.delivery.intake import Intake
 from ibrik_broker.delivery.lag import PartitionLag, lag_of, oldest_ms, state_of
 from ibrik_broker.delivery.ledger import Ledger
@@ -53,10 +53,8 @@ class Flow:
         "topic",
     )
 
-    def __init__(
-        self, plan: FlowPlan, ledger: Ledger, reader: RecordReader, clocks: Clocks
-    ) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, ledger: Ledger, reader: RecordReader, clocks: Clocks) -> None:
+        self.plan: Plan = plan
         self.carrier: Carrier | None = None
         self.topic: Topic | None = None
         self.parts: tuple[FlowPart, ...] = ()

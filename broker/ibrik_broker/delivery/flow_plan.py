@@ -32,9 +32,31 @@ class Carrier(Protocol):
         """The flow stopped at a gap, as the subscription wishes."""
 
 
+class Plan(Protocol):
+    """What a flow delivers, and in which order; where to is its carrier's business.
+
+    A subscription's wish is one as it stands, so that ten thousand of them need no second object.
+    """
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def topic(self) -> str: ...
+    @property
+    def filter(self) -> Filter | None: ...
+    @property
+    def ordering(self) -> Ordering: ...
+    @property
+    def on_gap(self) -> OnGap: ...
+    @property
+    def ends(self) -> tuple[int, ...] | None: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowPlan:
-    """What a flow delivers, and in which order; where to is its carrier's business."""
+    """The plan of a flow that is no subscription's, such as a replay."""
 
     id: str
     name: str
@@ -45,15 +67,3 @@ class FlowPlan:
     on_gap: OnGap = OnGap.CONTINUE
     ends: tuple[int, ...] | None = None
     """Offset to end before, for each partition; None: it follows the topic for ever."""
-
-
-def plan_of(wish: SubscriptionWish) -> FlowPlan:
-    """The flow that serves a subscription."""
-    return FlowPlan(
-        id=wish.id,
-        name=wish.name,
-        topic=wish.topic,
-        filter=wish.filter,
-        ordering=wish.ordering,
-        on_gap=wish.on_gap,
-    )

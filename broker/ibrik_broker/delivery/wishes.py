@@ -4,6 +4,7 @@ Values only. Defaults of the topic are filled in and references are looked up be
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ibrik_api.resources.destination import Destination
 from ibrik_api.resources.subscription import GroupType, Guarantee, Mode, OnGap, StartFrom
@@ -60,3 +61,5 @@ class SubscriptionWish:
     rate: int | None = None
     halt: str | None = None
     """paused, or gap (onGap: pause found one): nothing is delivered. None: it is."""
+    ends: ClassVar[None] = None
+    """It follows its topic for ever; a replay has ends."""
