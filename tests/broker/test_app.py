@@ -5,15 +5,19 @@ import os
 import signal
 import socket
 import subprocess
+import time
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ibrik_broker.telemetry.metrics import METRICS
-from tests.support.broker import COMMAND, FREE_PORTS, START_TIMEOUT_S, running_broker
+from tests.support.broker import COMMAND, FREE_PORTS, START_TIMEOUT_S, Broker, running_broker
 
 pytestmark = pytest.mark.slow
+
+PATIENCE_S = 20.0
 
 
 def start(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -176,14 +180,50 @@ def test_every_declared_metric_is_exposed(tmp_path: Path) -> None:
         exchange(broker.tcp_address, b"PUB orders 1\r\nxFETCH orders 0\r\nFETCH orders 9\r\n")
         with urllib.request.urlopen(f"{broker.admin_url}/readyz") as answer:
             assert answer.status == 200
-        with urllib.request.urlopen(f"{broker.admin_url}/metrics") as answer:
-            families = {
-                line.split()[2]
-                for line in answer.read().decode().splitlines()
-                if line.startswith("# TYPE")
-            }
+        desire(
+            broker,
+            resource("Topic", "copies"),
+            resource("Channel", "denied", http={"url": "http://169.254.169.254/latest"}),
+            pushing("to-denied", channelRef={"name": "denied"}),
+            pushing("to-copies", push={"topic": {"name": "copies"}}),
+        )
         declared = {spec.name for spec in METRICS}
-    assert families == declared
+        deadline = time.monotonic() + PATIENCE_S
+        while (found := exposed(broker)) != declared and time.monotonic() < deadline:
+            pass  # what is pushed takes a moment
+    assert found == declared
+
+
+def resource(kind: str, name: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "ibrik.dev/v1beta1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def pushing(name: str, **destination: Any) -> dict[str, Any]:
+    return resource("Subscription", name, topicRef={"name": "orders"}, mode="push", **destination)
+
+
+def desire(broker: Broker, *resources: dict[str, Any]) -> None:
+    request = urllib.request.Request(
+        f"{broker.admin_url}/admin/v1/desired",
+        json.dumps({"resources": resources}).encode(),
+        {"Content-Type": "application/json"},
+        method="PUT",
+    )
+    with urllib.request.urlopen(request) as answer:
+        results = json.load(answer)["results"]
+    assert [result["result"] for result in results] == ["applied"] * len(resources)
+
+
+def exposed(broker: Broker) -> set[str]:
+    """The families that have samples."""
+    with urllib.request.urlopen(f"{broker.admin_url}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    return {line.split()[2] for line in lines if line.startswith("# TYPE")}
 
 
 def test_a_segment_rolls_at_the_size_that_the_setting_allows(tmp_path: Path) -> None:
