@@ -6,12 +6,15 @@ Unlinking a gigabyte takes 0.2 s and more: not on the event loop, not on the wri
 import queue
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
 
 import structlog
 
 logger = structlog.get_logger("ibrik.maintenance")
 
 Job = Callable[[], object]
+T = TypeVar("T")
 
 
 class Maintenance:
@@ -28,6 +31,19 @@ class Maintenance:
 
     def submit(self, job: Job) -> None:
         self._jobs.put(job)
+
+    def call(self, job: Callable[[], T]) -> Future[T]:
+        """Run a job after those before it, for someone who waits for its result."""
+        future: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(job())
+            except BaseException as error:  # noqa: BLE001 - it belongs to who waits
+                future.set_exception(error)
+
+        self.submit(run)
+        return future
 
     def close(self) -> None:
         """Finish what was submitted, then end. Blocks."""

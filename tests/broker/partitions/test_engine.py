@@ -1,6 +1,7 @@
 """The engine on real files: publish, read, wait, restart, change, delete."""
 
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
@@ -237,3 +238,19 @@ async def test_a_topic_that_cannot_be_opened_whole_leaves_nothing_open(tmp_path:
         second.unlink()
         topic = await rig.topic(partitions=2)
         assert [r.value for r in await read_all(topic, 0)] == [b"a"]
+
+
+async def test_a_topic_closes_after_what_its_last_roll_left_to_be_stored(tmp_path: Path) -> None:
+    async with running_engine(tmp_path) as rig:
+        topic = await rig.topic()
+        await rig.engine.publish(topic, [message(b"a")])
+        is_free, stored = threading.Event(), list[str]()
+        maintenance = rig.engine._maintenance
+        maintenance.submit(is_free.wait)
+        maintenance.submit(lambda: stored.append("of the roll"))
+        closing = asyncio.ensure_future(rig.engine.close_topic(topic))
+        await asyncio.sleep(0.01)
+        assert not closing.done(), "two that write one snapshot spoil it"
+        is_free.set()
+        await closing
+        assert stored == ["of the roll"]
