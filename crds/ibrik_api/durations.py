@@ -7,7 +7,9 @@ from large to small, each at most once.
 import re
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+from ibrik_api.limits import Limits
 
 PATTERN = r"^([0-9]{1,9}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?([0-9]{1,9}ms)?$"
 SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000
@@ -67,15 +69,8 @@ DurationMs = Annotated[
 """Milliseconds inside, text with a unit outside: a bare number would not say which unit it has."""
 
 
-def duration_limits(least_ms: int, most_ms: int = MAX_MS) -> AfterValidator:
+def duration_limits(least_ms: int, most_ms: int = MAX_MS) -> Limits:
     """Bounds of one field, refused in the spelling of durations rather than in milliseconds."""
-
-    def check(duration_ms: int) -> int:
-        if least_ms <= duration_ms <= most_ms:
-            return duration_ms
-        raise ValueError(
-            f"{format_duration(duration_ms)} is out of bounds: "
-            f"write {format_duration(least_ms)} to {format_duration(most_ms)}"
-        )
-
-    return AfterValidator(check)
+    # A literal with days is an error in CEL; milliseconds it knows.
+    rule = f"self >= duration('{least_ms}ms') && self <= duration('{most_ms}ms')"
+    return Limits(least_ms, most_ms, format_duration, rule)

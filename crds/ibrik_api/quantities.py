@@ -4,7 +4,9 @@ import re
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+from ibrik_api.limits import Limits
 
 PATTERN = r"^[0-9]{1,19}(\.[0-9]{1,9})?(Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)?$"
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
@@ -66,15 +68,10 @@ QuantityBytes = Annotated[
 """Bytes inside; outside a number or a Kubernetes quantity, written back as short as is exact."""
 
 
-def size_limits(least_bytes: int, most_bytes: int = MAX_BYTES) -> AfterValidator:
+def size_limits(least_bytes: int, most_bytes: int | None = None) -> Limits:
     """Bounds of one field, refused in the spelling of quantities."""
-
-    def check(size_bytes: int) -> int:
-        if least_bytes <= size_bytes <= most_bytes:
-            return size_bytes
-        raise ValueError(
-            f"{format_quantity(size_bytes)} is out of bounds: "
-            f"write {format_quantity(least_bytes)} to {format_quantity(most_bytes)}"
-        )
-
-    return AfterValidator(check)
+    size = "quantity(string(self))"
+    rule = f"{size}.compareTo(quantity('{least_bytes}')) >= 0"
+    if most_bytes is not None:
+        rule += f" && {size}.compareTo(quantity('{most_bytes}')) <= 0"
+    return Limits(least_bytes, most_bytes, format_quantity, rule)

@@ -1,15 +1,14 @@
 """The page of the Topic resource, from its model: every field that works, then the others."""
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple, cast, get_args
+from typing import Any, NamedTuple, get_args
 
 from annotated_types import Ge, Le
-from pydantic import AfterValidator, BaseModel, PlainSerializer
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from ibrik_api.quantities import MAX_BYTES
+from ibrik_api.limits import Limits
 from ibrik_api.resources import topic_rules
 from ibrik_api.resources.topic import TopicSpec
 from pages.markdown import page, table
@@ -21,9 +20,6 @@ metadata:
   name: orders
 spec: {}
 ```"""
-
-
-TOO_MUCH = 2**70
 
 
 class Leaf(NamedTuple):
@@ -92,10 +88,7 @@ def _allowed(field: FieldInfo) -> str:
     names = {Ge: "at least", Le: "at most"}
     marks = [mark for part in (field, *get_args(field.annotation)) for mark in _marks(part)]
     bounds = [f"{names[type(m)]} `{_bound(m)}`" for m in marks if type(m) in names]
-    if any(isinstance(mark, PlainSerializer) for mark in marks):  # a size or a duration
-        bounds += [
-            text for mark in marks if isinstance(mark, AfterValidator) for text in _asked(mark)
-        ]
+    bounds += [_shown(mark) for mark in marks if isinstance(mark, Limits)]
     return ", ".join(bounds)
 
 
@@ -107,13 +100,8 @@ def _bound(mark: Ge | Le) -> Any:
     return mark.ge if isinstance(mark, Ge) else mark.le
 
 
-def _asked(mark: AfterValidator) -> list[str]:
-    """The bounds of a size or a duration, which only its validator knows: ask with too much."""
-    try:
-        cast("Callable[[int], int]", mark.func)(TOO_MUCH)
-    except ValueError as refusal:
-        match = re.search(r"write (\S+) to (\S+)$", str(refusal))
-        if match and match[2] == str(MAX_BYTES):
-            return [f"at least `{match[1]}`"]
-        return [f"`{match[1]}` to `{match[2]}`"] if match else []
-    return []
+def _shown(limits: Limits) -> str:
+    least = f"`{limits.show(limits.least)}`"
+    return (
+        f"at least {least}" if limits.most is None else f"{least} to `{limits.show(limits.most)}`"
+    )

@@ -42,23 +42,26 @@ def build_document(title: str, description: str, operations: Iterable[Operation]
         "servers": [{"url": "/"}],
         "paths": paths,
         "components": {
-            "schemas": _without_durations(component_schemas()),
+            "schemas": _without_kubernetes(component_schemas()),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
 
 
-def _without_durations(schema: Any) -> Any:
-    """Drop `format: duration`: to Kubernetes it means `7d`, to JSON Schema ISO 8601's `P7D`."""
+def _without_kubernetes(schema: Any) -> Any:
+    """Drop rules in CEL, which are the API server's, and `format: duration`.
+
+    To Kubernetes a duration is `7d`, to JSON Schema it is `P7D` of ISO 8601.
+    """
     match schema:
         case dict():
             return {
-                key: _without_durations(value)
+                key: _without_kubernetes(value)
                 for key, value in schema.items()
-                if (key, value) != ("format", "duration")
+                if (key, value) != ("format", "duration") and key != "x-kubernetes-validations"
             }
         case list():
-            return [_without_durations(item) for item in schema]
+            return [_without_kubernetes(item) for item in schema]
         case _:
             return schema
 

@@ -7,8 +7,9 @@ from pydantic import Field, StringConstraints
 
 from ibrik_api.model import Model
 from ibrik_api.resources.destination import Destination
-from ibrik_api.resources.meta import Condition, ObjectMeta, Timestamp
+from ibrik_api.resources.meta import Conditions, ObjectMeta, Timestamp
 
+Count = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
 Text = Annotated[str, StringConstraints(max_length=253)]
 
 
@@ -46,21 +47,21 @@ class ChannelStatus(Model):
     """api or resource."""
     managed_by: Text | None = None
     """The resource that the channel comes from; it is read-only over HTTP then."""
-    observed_generation: int | None = None
+    observed_generation: Count | None = None
     """Generation that the broker serves."""
     kind: Text | None = None
     """http, service, tcp or topic."""
     destination_host: Text | None = None
     """Host that messages go to; of a topic its name."""
-    destination_port: int | None = None
+    destination_port: Count | None = None
     """Port that messages go to; none for a topic."""
     circuit: Circuit | None = None
     """Whether messages flow."""
     paused_until: Timestamp | None = None
     """Until when a Retry-After or the circuit holds messages back."""
-    subscriptions: int | None = None
+    subscriptions: Count | None = None
     """Subscriptions that name this channel."""
-    conditions: list[Condition] = Field(default=[], max_length=16)
+    conditions: Conditions = Field(default=[])
     """The state, aspect by aspect."""
 
 

@@ -11,6 +11,7 @@ from pydantic import Field, StringConstraints
 from ibrik_api.durations import SECOND_MS, DurationMs, duration_limits
 from ibrik_api.model import Model
 from ibrik_api.names import Name
+from ibrik_api.resources.cel import checked, rule
 
 Port = Annotated[int, Field(ge=1, le=65_535, strict=True)]
 Host = Annotated[str, StringConstraints(min_length=1, max_length=253)]
@@ -32,6 +33,24 @@ class Method(StrEnum):
 
 class HttpDestination(Model):
     """An HTTP endpoint; the body is the message's bytes."""
+
+    model_config = checked(
+        rule(
+            "self.url.matches('^[hH][tT][tT][pP][sS]?://')",
+            "it has to begin with http:// or https://",
+            field="url",
+        ),
+        rule(
+            "!self.url.matches('^[^/]*//[^/?#]*@')",
+            "it holds a user or a password: take them out and use auth",
+            field="url",
+        ),
+        rule(
+            "!self.url.contains('#')",
+            "it has a fragment, which is never sent: leave out # and what follows",
+            field="url",
+        ),
+    )
 
     url: Annotated[str, StringConstraints(min_length=8, max_length=2048)]
     """Address, http:// or https://, without user and password in it."""
@@ -81,6 +100,17 @@ class SecretReference(Model):
     Exactly one of file, env, or name with key.
     """
 
+    model_config = checked(
+        rule(
+            "[has(self.file), has(self.env), has(self.name)].exists_one(given, given)",
+            "exactly one of file, env, and name with key is needed",
+        ),
+        rule(
+            "has(self.name) == has(self.key)",
+            "name and key belong together: give both, or neither",
+        ),
+    )
+
     file: FileName | None = None
     """File in the broker's folder of credentials; read again when it changes."""
     env: Annotated[str, StringConstraints(max_length=128, pattern="^IBRIK_SECRET_[A-Z0-9_]+$")] | (
@@ -107,6 +137,13 @@ class BearerAuth(Model):
 
 class Auth(Model):
     """How the broker says who it is: at most one of them."""
+
+    model_config = checked(
+        rule(
+            "!(has(self.bearer) && has(self.basic))",
+            "bearer and basic exclude each other: keep one",
+        )
+    )
 
     bearer: BearerAuth | None = None
     """Authorization: Bearer."""
@@ -135,6 +172,31 @@ class Limits(Model):
 
 class Destination(Model):
     """Exactly one of http, service, tcp and topic, and how to deliver there."""
+
+    model_config = checked(
+        rule(
+            "[has(self.http), has(self.service), has(self.tcp), has(self.topic)]"
+            ".exists_one(given, given)",
+            "exactly one of http, service, tcp and topic is needed: keep one",
+        ),
+        rule(
+            "has(self.http) || has(self.service) || "
+            "!(has(self.auth.bearer) || has(self.auth.basic))",
+            "only HTTP has authorization: leave auth out for tcp and topic",
+            field="auth",
+        ),
+        rule(
+            "has(self.http) || has(self.service) || !has(self.signing)",
+            "only HTTP requests are signed: leave signing out for tcp and topic",
+            field="signing",
+        ),
+        rule(
+            "!has(self.tls.caSecretRef) || (has(self.tcp) && self.tcp.tls) || "
+            "(has(self.http) && self.http.url.matches('^[hH][tT][tT][pP][sS]://'))",
+            "the connection is not encrypted: use https:// or tcp.tls, or leave tls out",
+            field="tls",
+        ),
+    )
 
     http: HttpDestination | None = None
     """An HTTP endpoint."""

@@ -57,3 +57,16 @@ class Condition(Model):
     """The generation that this condition speaks of."""
     last_transition_time: Timestamp
     """When the status last flipped."""
+
+
+Conditions = Annotated[
+    list[Condition],
+    Field(
+        max_length=16,
+        json_schema_extra={
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["type"],
+        },
+    ),
+]
+"""One of each type; a writer changes its own and leaves the others."""

@@ -18,8 +18,9 @@ from ibrik_api.durations import (
 )
 from ibrik_api.model import Model
 from ibrik_api.names import Name, Namespace
+from ibrik_api.resources.cel import checked, rule
 from ibrik_api.resources.destination import Destination
-from ibrik_api.resources.meta import Condition, ObjectMeta, Timestamp
+from ibrik_api.resources.meta import Conditions, ObjectMeta, Timestamp
 from ibrik_api.resources.topic import Ordering, RetryPreset
 
 MAX_IN_FLIGHT = 100_000
@@ -88,6 +89,25 @@ class ChannelReference(Model):
 class Start(Model):
     """Where a new subscription begins."""
 
+    model_config = checked(
+        rule(
+            "self.from in ['offset', 'timestamp'] || !has(self.value)",
+            "earliest and latest need no value: leave it out, or begin from offset or timestamp",
+            field="value",
+        ),
+        rule(
+            "!(self.from in ['offset', 'timestamp']) || has(self.value)",
+            "offset and timestamp need a value: say where to begin",
+            field="value",
+        ),
+        rule(
+            "self.from != 'offset' || !has(self.value) || "
+            "self.value.matches('^[0-9]{1,19}(,[0-9]{1,19})*$')",
+            "it is no offset: write one whole number, or one for each partition with commas",
+            field="value",
+        ),
+    )
+
     from_: StartFrom = Field(default=StartFrom.EARLIEST, alias="from")
     """earliest, latest, or what value says."""
     value: Text | None = None
@@ -106,6 +126,14 @@ class Ack(Model):
 
 class Backoff(Model):
     """Waits between attempts: initial · factor^n, at most max."""
+
+    model_config = checked(
+        rule(
+            "self.initial <= self.max",
+            "initial is longer than max: lower it or raise max",
+            field="initial",
+        )
+    )
 
     initial_ms: Annotated[DurationMs, duration_limits(1, DAY_MS)] = Field(
         default=500, alias="initial"
@@ -140,6 +168,13 @@ class Retry(Model):
 
 
 class DeadLetter(Model):
+    model_config = checked(
+        rule(
+            "!(has(self.topicRef) && has(self.channelRef))",
+            "topicRef and channelRef exclude each other: keep one",
+        )
+    )
+
     topic_ref: TopicReference | None = None
     """Topic that dead letters go to; left out, `<topic>.<subscription>.dlq`."""
     channel_ref: ChannelReference | None = None
@@ -155,8 +190,62 @@ class ReplayRequest(Model):
     """Offset or time to end before."""
 
 
+_REPEATS = "self.delivery != 'fireAndForget'"
+_FIRE_AND_FORGET = (
+    rule(
+        f"{_REPEATS} || self.mode == 'push'",
+        "fireAndForget is for mode push, others settle messages: use mode push or atLeastOnce",
+        field="delivery",
+    ),
+    rule(
+        f"{_REPEATS} || (self.retry.onExhausted == 'deadLetter' && !(has(self.retry.preset) || "
+        "has(self.retry.maxAttempts) || has(self.retry.backoff) || has(self.retry.maxAge)))",
+        "nothing is repeated with fireAndForget: leave retry out",
+        field="retry",
+    ),
+    rule(
+        f"{_REPEATS} || !(has(self.deadLetter.topicRef) || has(self.deadLetter.channelRef))",
+        "nothing is repeated with fireAndForget: leave deadLetter out",
+        field="deadLetter",
+    ),
+    rule(
+        f"{_REPEATS} || !has(self.ordering) || self.ordering == 'none'",
+        "nothing waits for another message with fireAndForget: leave ordering out",
+        field="ordering",
+    ),
+)
+
+
 class SubscriptionSpec(Model):
     """Who reads a topic, and how. A key left out has its default."""
+
+    model_config = checked(
+        rule(
+            "self.topicRef == oldSelf.topicRef",
+            "topicRef is fixed at creation: put it back, or create a new Subscription",
+            field="topicRef",
+        ),
+        rule(
+            "self.mode != 'push' || has(self.channelRef) || has(self.push)",
+            "mode push needs a destination: give channelRef or push",
+        ),
+        rule(
+            "self.mode != 'push' || !(has(self.channelRef) && has(self.push))",
+            "channelRef and push exclude each other: keep one",
+            field="push",
+        ),
+        rule(
+            "self.mode == 'push' || !(has(self.channelRef) || has(self.push))",
+            "pull and stream deliver nowhere: leave channelRef and push out, or use mode push",
+        ),
+        rule(
+            "self.retry.onExhausted != 'block' || "
+            "!(has(self.deadLetter.topicRef) || has(self.deadLetter.channelRef))",
+            "with retry.onExhausted block nothing becomes a dead letter: leave one of them out",
+            field="deadLetter",
+        ),
+        *_FIRE_AND_FORGET,
+    )
 
     topic_ref: TopicReference
     """The topic. Fixed at creation."""
@@ -205,7 +294,7 @@ class SubscriptionStatus(Model):
     """api or resource."""
     managed_by: Text | None = None
     """The resource that the subscription comes from; it is read-only over HTTP then."""
-    observed_generation: int | None = None
+    observed_generation: Count | None = None
     """Generation that the broker serves."""
     topic: Text | None = None
     """Name of the topic at the broker."""
@@ -223,7 +312,7 @@ class SubscriptionStatus(Model):
     """Messages that went to the dead-letter topic since the broker started."""
     state: Text | None = None
     """active, paused, retrying, blocked, circuit-open or stopped."""
-    conditions: list[Condition] = Field(default=[], max_length=16)
+    conditions: Conditions = Field(default=[])
     """The state, aspect by aspect."""
 
 

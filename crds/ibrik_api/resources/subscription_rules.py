@@ -155,6 +155,8 @@ def _retry_findings(spec: SubscriptionSpec) -> Iterator[_Finding]:
             ("deadLetter",),
             "with retry.onExhausted block nothing becomes a dead letter: leave one of them out",
         )
+    if spec.dead_letter.topic_ref is not None and spec.dead_letter.channel_ref is not None:
+        yield ("deadLetter",), "topicRef and channelRef exclude each other: keep one"
 
 
 def _fire_and_forget_findings(spec: SubscriptionSpec) -> Iterator[_Finding]:

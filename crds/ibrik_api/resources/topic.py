@@ -12,9 +12,10 @@ from pydantic import ConfigDict, Field, StringConstraints
 
 from ibrik_api.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, DurationMs, duration_limits
 from ibrik_api.model import Model
-from ibrik_api.names import Name
+from ibrik_api.names import NAMESPACE_PATTERN, Name
 from ibrik_api.quantities import GIB, KIB, MIB, QuantityBytes, size_limits
-from ibrik_api.resources.meta import Condition, ObjectMeta
+from ibrik_api.resources.cel import checked, rule, unchanged
+from ibrik_api.resources.meta import Conditions, ObjectMeta
 
 MAX_PARTITIONS = 256
 MAX_MESSAGE_BYTES = 64 * MIB
@@ -88,8 +89,11 @@ class DeletionPolicy(StrEnum):
     DELETE_IF_EMPTY = "DeleteIfEmpty"
 
 
+PoolName = Annotated[str, StringConstraints(min_length=1, max_length=40, pattern=NAMESPACE_PATTERN)]
+
+
 class PoolReference(Model):
-    name: Annotated[Name, StringConstraints(max_length=40)] = "default"
+    name: PoolName = "default"
     """Name of the BrokerPool that serves the topic; a broker of its own ignores it."""
 
 
@@ -183,22 +187,23 @@ class Delivery(Model):
 class TopicSpec(Model):
     """What a topic shall be. A key left out has its default."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "x-kubernetes-validations": [
-                {
-                    "rule": "self.partitions >= oldSelf.partitions",
-                    "message": "partitions can grow but not shrink: create a new topic and replay "
-                    "into it",
-                    "fieldPath": ".partitions",
-                },
-                {
-                    "rule": "has(self.topicName) == has(oldSelf.topicName) && "
-                    "(!has(self.topicName) || self.topicName == oldSelf.topicName)",
-                    "message": "topicName is fixed when the topic is created: create a new Topic",
-                },
-            ]
-        }
+    model_config = checked(
+        rule(
+            "self.partitions >= oldSelf.partitions",
+            "partitions can grow but not shrink: create a new topic and replay into it",
+            field="partitions",
+        ),
+        rule(
+            unchanged("topicName"),
+            "topicName is fixed at creation: put it back, or create a new Topic",
+        ),
+        rule(
+            "quantity(string(self.buffer.bytes))"
+            ".compareTo(quantity(string(self.maxMessageBytes))) >= 0",
+            "the buffer is smaller than maxMessageBytes, so the largest message would never fit: "
+            "raise buffer.bytes or lower maxMessageBytes",
+            field="buffer.bytes",
+        ),
     )
 
     pool: PoolReference = PoolReference()
@@ -277,9 +282,11 @@ class TopicStatus(Model):
     """Messages that can be read."""
     size_bytes: Count | None = Field(default=None, alias="bytes")
     """Bytes on the volume."""
+    subscriptions: Count | None = None
+    """Subscriptions that read it."""
     endpoints: TopicEndpoints | None = None
     """Where to publish and read."""
-    conditions: list[Condition] = Field(default=[], max_length=16)
+    conditions: Conditions = Field(default=[])
     """The state, aspect by aspect."""
 
 
