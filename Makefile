@@ -50,7 +50,7 @@ imports: $(STAMP) ## Check who may import whom
 	$(BIN)/lint-imports
 
 ##@ Generated pages
-generate: $(STAMP) ## Write the reference pages (errors, settings, metrics, CLI, OpenAPI) anew
+generate: $(STAMP) ## Write crds/*.yaml and the reference pages (errors, settings, metrics, CLI, OpenAPI) anew
 	$(BIN)/python docs/generate.py
 docs: generate ## The same: all that is generated of the documentation
 generated: $(STAMP)

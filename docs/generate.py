@@ -1,8 +1,9 @@
-"""Write the reference pages from the code; with --check, only compare and fail on a difference.
+"""Write what is made from the code; with --check, only compare and fail on a difference.
 
-Called by `make generate` and, with --check, by `make check`. The pages are made by the modules in
-`docs/pages/`; this file compares and writes. The folders `errors/` and `reference/` hold nothing
-else: a page there that nobody makes any more is removed, and --check reports it.
+Called by `make generate` and, with --check, by `make check`. The pages of the documentation and the
+CustomResourceDefinitions are made by the modules in `docs/pages/`; this file compares and writes.
+The folders `docs/errors/` and `docs/reference/` and the YAML in `crds/` hold nothing else: a file
+there that nobody makes any more is removed, and --check reports it.
 """
 
 import argparse
@@ -11,29 +12,45 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 
-from pages import cli, decisions, errors, metrics, openapi, settings, topic
+from pages import (
+    cli,
+    decisions,
+    definitions,
+    errors,
+    metrics,
+    openapi,
+    resources,
+    settings,
+    topic,
+)
 
-DOCS = Path(__file__).resolve().parent
-GENERATED = ("adr/README.md", "errors/*", "reference/*")
-MAKERS = (cli, decisions, errors, metrics, openapi, settings, topic)
+ROOT = Path(__file__).resolve().parent.parent
+GENERATED = ("crds/*.yaml", "docs/adr/README.md", "docs/errors/*", "docs/reference/*")
+MAKERS = {
+    "docs": (cli, decisions, errors, metrics, openapi, resources, settings, topic),
+    "crds": (definitions,),
+}
 SHOWN_DIFF_LINES = 12
 
 
 def make_pages() -> dict[str, str]:
-    """All generated pages: path under `docs/` → content."""
-    pages: dict[str, str] = {}
-    for maker in MAKERS:
-        pages |= maker.pages()
+    """All generated files: path from the root of the repository → content."""
+    pages = {
+        f"{folder}/{path}": content
+        for folder, makers in MAKERS.items()
+        for maker in makers
+        for path, content in maker.pages().items()
+    }
     assert all(any(PurePath(path).match(pattern) for pattern in GENERATED) for path in pages)
     return pages
 
 
-def read_pages(docs: Path) -> dict[str, str]:
-    """What is on the disk now in the generated folders."""
+def read_pages(root: Path) -> dict[str, str]:
+    """What is on the disk now in the generated places."""
     return {
-        path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8")
+        path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
         for pattern in GENERATED
-        for path in sorted(docs.glob(pattern))
+        for path in sorted(root.glob(pattern))
     }
 
 
@@ -42,11 +59,11 @@ def summarize(expected: Mapping[str, str], found: Mapping[str, str]) -> list[str
     lines: list[str] = []
     for path in sorted(expected.keys() | found.keys()):
         if path not in found:
-            lines.append(f"missing: docs/{path}")
+            lines.append(f"missing: {path}")
         elif path not in expected:
-            lines.append(f"made by nobody: docs/{path}")
+            lines.append(f"made by nobody: {path}")
         elif expected[path] != found[path]:
-            lines.append(f"differs: docs/{path}")
+            lines.append(f"differs: {path}")
             diff = difflib.unified_diff(
                 found[path].splitlines(), expected[path].splitlines(), n=0, lineterm=""
             )
@@ -54,27 +71,27 @@ def summarize(expected: Mapping[str, str], found: Mapping[str, str]) -> list[str
     return lines
 
 
-def write(docs: Path, expected: Mapping[str, str], found: Mapping[str, str]) -> None:
+def write(root: Path, expected: Mapping[str, str], found: Mapping[str, str]) -> None:
     for path in found.keys() - expected.keys():
-        (docs / path).unlink()
+        (root / path).unlink()
     for path, content in expected.items():
         if found.get(path) != content:
-            (docs / path).parent.mkdir(parents=True, exist_ok=True)
-            (docs / path).write_text(content, encoding="utf-8")
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(content, encoding="utf-8")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Write the reference pages from the code.")
+    parser = argparse.ArgumentParser(description="Write what is made from the code.")
     parser.add_argument("--check", action="store_true", help="compare only; fail on a difference")
-    parser.add_argument("--docs", type=Path, default=DOCS, help="the folder, for tests")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the repository, for tests")
     options = parser.parse_args()
-    expected, found = make_pages(), read_pages(options.docs)
+    expected, found = make_pages(), read_pages(options.root)
     changes = summarize(expected, found)
     if options.check and changes:
         sys.stderr.write("\n".join((*changes, "Run: make generate", "")))
         return 1
     if not options.check:
-        write(options.docs, expected, found)
+        write(options.root, expected, found)
     return 0
 
 
