@@ -184,7 +184,7 @@ class Doors:
             core.engine,
             core.registry,
             limits,
-            apply=delivery.catalogue.desired.apply,
+            apply=delivery.catalogue.desired.outcomes,
             is_ready=lambda: self.is_ready,
             collector=self._collector,
             token_file=settings.admin.token_file,

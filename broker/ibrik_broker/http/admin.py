@@ -4,12 +4,13 @@
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from aiohttp import web
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
@@ -37,7 +38,8 @@ MAX_DESIRED_BYTES = 8 * 2**20
 METRICS = "text/plain"
 DESCRIPTION = "What the operator and `ibrik apply` call, probes, and metrics."
 
-Apply = Callable[[Sequence[Mapping[str, Any]]], Awaitable[list[Outcome]]]
+Apply = Callable[[Sequence[Mapping[str, Any]]], AsyncIterator[tuple[int, Outcome]]]
+"""Makes resources so; each outcome with the place of its resource in the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,12 @@ class Admin:
         """Make the listed resources so; each has its own outcome."""
         document = await read_json(self._door, request, MAX_DESIRED_BYTES)
         desired = DesiredRequest.parse(document)
-        outcomes = await self._apply(desired.resources)
-        return json_answer(DesiredResponse(results=outcomes).document())
+        # Encoded one by one: a thousand outcomes are many times as large as their text.
+        encoded = [b""] * len(desired.resources)
+        async for index, outcome in self._apply(desired.resources):
+            encoded[index] = msgspec.json.encode(outcome.document())
+        body = b'{"results":[' + b",".join(encoded) + b"]}"
+        return web.Response(body=body, content_type=JSON)
 
     async def adopt(self, request: web.Request) -> web.Response:
         """Serve a folder again whose row was lost."""
@@ -87,6 +93,13 @@ class Admin:
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
+async def _topics(
+    registry: Registry, resources: Sequence[Mapping[str, Any]]
+) -> AsyncIterator[tuple[int, Outcome]]:
+    for index, outcome in enumerate(await registry.apply(resources)):
+        yield index, outcome
+
+
 def build_admin_plane(
     engine: Engine,
     registry: Registry,
@@ -104,7 +117,7 @@ def build_admin_plane(
     gate = BodyGate(limits.in_flight_bytes)
     door = Door(engine, limits, gate, BodyReader(limits), Patience(limits.request_timeout_ms))
     tokens = None if token_file is None else TokenFile(token_file)
-    admin = Admin(door, registry, apply or registry.apply, is_ready, collector)
+    admin = Admin(door, registry, apply or partial(_topics, registry), is_ready, collector)
     operations = [*_resources(admin, door, registry, tokens), *_open(admin)]
     counters = RouteCounters()
     app = web.Application()

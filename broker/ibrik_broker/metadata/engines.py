@@ -18,6 +18,8 @@ PRAGMAS = (
     # A commit is flushed, so a topic that was answered with 201 outlives a power cut.
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
+    # KiB for each of up to a dozen connections: the kernel has the file in its own cache as well.
+    "PRAGMA cache_size = -256",
 )
 
 _encoder = msgspec.json.Encoder()

@@ -3,7 +3,7 @@
 Each resource has its own outcome; the outcomes come in the order of the request.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from ibrik_api.desired import Outcome
@@ -45,10 +45,13 @@ class Desired:
 
         A refusal concerns its item only; `metadata-unavailable` is raised: nothing would work.
         """
-        outcomes: dict[int, Outcome] = {}
-        for index in sorted(range(len(resources)), key=lambda i: _rank(resources[i])):
-            outcomes[index] = await self._outcome(resources[index])
+        outcomes = {index: outcome async for index, outcome in self.outcomes(resources)}
         return [outcomes[index] for index in range(len(resources))]
+
+    async def outcomes(self, resources: Sequence[Document]) -> AsyncIterator[tuple[int, Outcome]]:
+        """The same, one by one with the place in the request, as they are carried out."""
+        for index in sorted(range(len(resources)), key=lambda i: _rank(resources[i])):
+            yield index, await self._outcome(resources[index])
 
     async def _outcome(self, document: Document) -> Outcome:
         try:

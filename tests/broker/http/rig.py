@@ -191,7 +191,7 @@ async def running_doors(
             parts.engine,
             parts.registry,
             settings,
-            apply=delivers.delivery.catalogue.desired.apply,
+            apply=delivers.delivery.catalogue.desired.outcomes,
             is_ready=lambda: rig.is_ready,
             collector=collector,
             token_file=token_file,
