@@ -88,6 +88,9 @@ def broken_rules(schema: Schema, value: Any, old: Any, path: str = "$") -> Itera
             if name in value:
                 before = old.get(name, NOTHING) if isinstance(old, dict) else NOTHING
                 yield from broken_rules(child, value[name], before, f"{path}.{name}")
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from broken_rules(schema.get("items", {}), item, NOTHING, f"{path}[{index}]")
 
 
 def holds(rule: str, facts: dict[str, Any]) -> bool:

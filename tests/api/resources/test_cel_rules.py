@@ -300,7 +300,7 @@ def rules_of(schema: dict[str, Any]) -> Iterator[dict[str, str]]:
     """Those across fields; bounds of one field have a table of their own."""
     if "properties" in schema:
         yield from schema.get("x-kubernetes-validations", ())
-    for child in schema.get("properties", {}).values():
+    for child in (*schema.get("properties", {}).values(), schema.get("items", {})):
         yield from rules_of(child)
 
 
