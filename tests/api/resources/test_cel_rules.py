@@ -64,6 +64,18 @@ CHANNELS: list[tuple[dict[str, Any], bool]] = [
     (HTTP | {"signing": {"secretRef": {"file": "a", "env": "IBRIK_SECRET_X"}}}, False),
     (HTTP | {"signing": {"secretRef": {"file": "a", "name": "keys", "key": "b"}}}, False),
     (HTTP | {"signing": {"secretRef": {"file": "a", "key": "b"}}}, False),
+    *(
+        (HTTP | {part: {member: {"secretRef": reference} | more}}, is_fine)
+        for part, member, more in (("auth", "bearer", {}), ("auth", "basic", {"username": "me"}))
+        for reference, is_fine in (
+            ({"name": "keys", "key": "billing"}, True),
+            ({}, False),
+            ({"file": "a", "key": "b"}, False),
+        )
+    ),
+    (HTTP | {"tls": {"caSecretRef": {"name": "keys", "key": "ca"}}}, True),
+    (HTTP | {"tls": {"caSecretRef": {}}}, False),
+    (HTTP | {"tls": {"caSecretRef": {"file": "a", "key": "b"}}}, False),
     ({"http": {"url": "HTTP://billing/a@b"}}, True),
     ({"http": {"url": "ftp://billing/"}}, False),
     ({"http": {"url": "http:/billing/"}}, False),
@@ -124,6 +136,7 @@ SUBSCRIPTIONS: list[tuple[dict[str, Any], bool]] = [
     (FORGET | {"retry": {"onExhausted": "block"}}, False),
     (FORGET | DEAD, False),
     (FORGET | {"ordering": "key"}, False),
+    *(({"mode": "push", "push": channel}, is_fine) for channel, is_fine in CHANNELS),
 ]
 
 TOPICS: list[tuple[dict[str, Any], bool]] = [
@@ -190,6 +203,12 @@ CHANGES: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [
     ("BrokerPool", ARCHIVE, {"archive": {"target": {"claim": {"size": "6Gi"}}}}, True),
     ("BrokerPool", ARCHIVE, {"archive": {"target": {"claim": {"size": "4Gi"}}}}, False),
     ("BrokerPool", ARCHIVE, {"archive": {"target": {"url": "s3a://archive"}}}, True),
+    (
+        "BrokerPool",
+        ARCHIVE,
+        {"archive": {"target": {"claim": {"size": "5Gi", "storageClassName": "slow"}}}},
+        False,
+    ),
 ]
 
 
@@ -300,8 +319,10 @@ def rules_of(schema: dict[str, Any]) -> Iterator[dict[str, str]]:
     """Those across fields; bounds of one field have a table of their own."""
     if "properties" in schema:
         yield from schema.get("x-kubernetes-validations", ())
-    for child in (*schema.get("properties", {}).values(), schema.get("items", {})):
+    for child in schema.get("properties", {}).values():
         yield from rules_of(child)
+    if "items" in schema:
+        yield from rules_of(schema["items"])
 
 
 def test_every_rule_is_broken_by_a_line_of_the_tables() -> None:
