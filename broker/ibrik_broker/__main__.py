@@ -3,13 +3,15 @@
 People use `ibrik serve`, which adds flags and calls the same `run`.
 """
 
+import gc
 import sys
-
-from ibrik_broker.app import EXIT_FAILED, run
-from ibrik_broker.settings import SettingsError, load_settings
 
 
 def main() -> int:
+    gc.disable()  # loading makes a hundred thousand objects and no garbage; `run` turns it on
+    from ibrik_broker.app import EXIT_FAILED, run
+    from ibrik_broker.settings import SettingsError, load_settings
+
     try:
         settings = load_settings()
     except SettingsError as error:

@@ -51,6 +51,7 @@ def run(settings: Settings) -> int:
     """Serve until a signal or a failure; returns the exit code of the process."""
     configure_logging(level=settings.logging.level, form=settings.logging.form)
     gc.set_threshold(*COLLECTION_THRESHOLDS)
+    gc.enable()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         try:
             return runner.run(serve(settings))

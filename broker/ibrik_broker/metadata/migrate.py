@@ -7,8 +7,6 @@ leaves the database as it was.
 
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import Connection, inspect, select, text, update
 
 from ibrik_api.errors import Refusal
@@ -22,14 +20,6 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 _ADVISORY_LOCK = 0x4942_5249_4B
 
 
-def alembic_config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    # Alembic reads this option as a format string; the path may hold a percent sign.
-    config.set_main_option("path_separator", "os")
-    return config
-
-
 def prepare(connection: Connection, cluster_id: str) -> None:
     """Migrate up, and claim an unclaimed database for `cluster_id`.
 
@@ -37,15 +27,25 @@ def prepare(connection: Connection, cluster_id: str) -> None:
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
-    if not _is_newer(connection):
-        config = alembic_config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+    if not _is_current(connection):
+        _upgrade(connection)
     _claim(connection, cluster_id)
 
 
-def _is_newer(connection: Connection) -> bool:
-    """Whether a newer release wrote the schema; raises when this one cannot read it."""
+def _upgrade(connection: Connection) -> None:
+    from alembic import command  # only the first start of a release needs it
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    # Alembic reads this option as a format string; the path may hold a percent sign.
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def _is_current(connection: Connection) -> bool:
+    """Whether this release wrote the schema, or a newer one that this one can read."""
     if not inspect(connection).has_table(MetaTable.__tablename__):
         return False
     schema_version, min_reader = connection.execute(
@@ -58,7 +58,7 @@ def _is_newer(connection: Connection) -> bool:
             f"schema {min_reader}; this one reads {SCHEMA_VERSION}. Start the newer version again, "
             "or restore a backup made before the upgrade.",
         )
-    return bool(schema_version > SCHEMA_VERSION)
+    return bool(schema_version >= SCHEMA_VERSION)
 
 
 def _claim(connection: Connection, cluster_id: str) -> None:

@@ -1,5 +1,6 @@
 """`ibrik serve`: flags become settings, then the broker runs in this process."""
 
+import gc
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,6 +76,7 @@ def parse_settings(pairs: list[str]) -> dict[str, str]:
 
 
 def _start(flags: dict[str, Any]) -> int:
+    gc.disable()  # loading makes a hundred thousand objects and no garbage; `run` turns it on
     try:
         from ibrik_broker.app import run
         from ibrik_broker.settings import SettingsError, load_settings
