@@ -244,9 +244,9 @@ def test_any_message_is_a_yes_or_a_no(value: Any, key: bytes) -> None:
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    started_s = time.perf_counter()
+    started_s = time.thread_time()
     work()
-    return time.perf_counter() - started_s
+    return time.thread_time() - started_s
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Lease tokens: read back as signed, and nothing else is ever taken for one."""
 
 import os
-from timeit import repeat
 
 import pytest
 from hypothesis import given
@@ -71,11 +70,3 @@ def test_a_lease_of_another_subscription_or_key_is_refused() -> None:
     token = Tokens(KEY).sign("billing", REF)
     refused(Tokens(KEY), token, "shipping")
     refused(Tokens(os.urandom(32)), token, "billing")
-
-
-def test_signing_and_reading_take_microseconds() -> None:
-    tokens, count = Tokens(KEY), 2_000
-    token = tokens.sign("s", REF)
-    # The best of many: other processes of this machine take their turns too. The goal is 3 us.
-    assert min(repeat(lambda: tokens.sign("s", REF), number=count, repeat=9)) / count < 10e-6
-    assert min(repeat(lambda: tokens.read("s", token), number=count, repeat=9)) / count < 10e-6
