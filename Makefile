@@ -56,8 +56,9 @@ docs: generate ## The same: all that is generated of the documentation
 generated: $(STAMP)
 	$(BIN)/python docs/generate.py --check
 lock: $(STAMP) ## Resolve the lock files anew (no index lines)
-	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --allow-unsafe --extra broker --extra dev --output-file requirements/dev.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --allow-unsafe --extra broker --extra operator --extra dev --output-file requirements/dev.lock pyproject.toml
 	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --extra broker --output-file requirements/broker.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --extra operator --output-file requirements/operator.lock pyproject.toml
 	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --only-build-deps --build-deps-for wheel --output-file requirements/build.lock pyproject.toml
 
 ##@ Proof

@@ -1,0 +1,39 @@
+"""What the API server last told about every object that is watched.
+
+Handlers write, reconciles read; nobody else. Documents are stored as they came, without
+managedFields, and are never changed in place.
+"""
+
+from collections.abc import Iterator
+
+from ibrik_operator.keys import Document, Key
+
+
+class World:
+    def __init__(self) -> None:
+        self._kinds: dict[str, dict[tuple[str, str], Document]] = {}
+
+    def get(self, key: Key) -> Document | None:
+        return self._kinds.get(key.kind, {}).get((key.namespace, key.name))
+
+    def put(self, document: Document) -> Document | None:
+        """Remember it; return what was known before."""
+        key = Key.of(document)
+        kept = {**document, "metadata": _trimmed(document["metadata"])}
+        objects = self._kinds.setdefault(key.kind, {})
+        before = objects.get((key.namespace, key.name))
+        objects[key.namespace, key.name] = kept
+        return before
+
+    def remove(self, key: Key) -> Document | None:
+        return self._kinds.get(key.kind, {}).pop((key.namespace, key.name), None)
+
+    def all(self, kind: str, namespace: str | None = None) -> Iterator[Document]:
+        """Every object of a kind; a copy of the list, so that the world may change meanwhile."""
+        for (place, _name), document in list(self._kinds.get(kind, {}).items()):
+            if namespace in (None, place):
+                yield document
+
+
+def _trimmed(metadata: Document) -> Document:
+    return {name: value for name, value in metadata.items() if name != "managedFields"}
