@@ -49,6 +49,8 @@ COLOURS = {Verdict.MET: "green", Verdict.MISSED: "red", Verdict.NOT_MEASURED: "y
 
 def main() -> int:
     arguments = _parse()
+    # What is installed has its bytecode; a checkout keeps it from its first start on.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     bench = Bench(is_quick=arguments.quick)
     started = time.monotonic()
     rows: list[Row] = []
