@@ -16,6 +16,7 @@ from functools import partial
 from aiohttp import web
 
 from ibrik_api import __version__
+from ibrik_api.errors import Refusal
 from ibrik_broker.auth.gatekeeper import gatekeeper_of
 from ibrik_broker.core import Core, Delivery, StartRefused
 from ibrik_broker.http.access import access_of
@@ -89,7 +90,7 @@ async def _serve_doors(
     try:
         doors = Doors(settings, core, delivery, tasks)
         try:
-            await _serve_until(ending, doors, await doors.open())
+            await _serve_until(ending, doors, await _opened(doors))
         finally:
             seconds = _drain_seconds(settings, ending)
             async with asyncio.TaskGroup() as closing:
@@ -97,6 +98,13 @@ async def _serve_doors(
                 closing.create_task(delivery.drain(seconds))
     finally:
         await delivery.close()
+
+
+async def _opened(doors: "Doors") -> str:
+    try:
+        return await doors.open()
+    except Refusal as refusal:
+        raise StartRefused(refusal.detail) from refusal
 
 
 async def _serve_until(ending: "Ending", doors: "Doors", banner: str) -> None:
@@ -154,6 +162,7 @@ class Doors:
     ) -> None:
         self.is_ready = False
         self._settings = settings
+        self._pool = core.pool
         self._delivery = delivery
         self._collector = BrokerCollector([partial(engine_readings, core.engine), self._readings])
         limits, drain_seconds = settings.limits, settings.shutdown.drain_ms / 1_000
@@ -208,6 +217,8 @@ class Doors:
             tcp = _shown(bound[-1])
         bound.append(await _open(settings.admin, partial(_listen, self._admin, settings.admin)))
         self._delivery.listens_on(bound)
+        if self._pool is not None:
+            await self._pool.announce(http_port=bound[0][1], admin_port=bound[-1][1])
         return (
             f"ibrik {__version__}  data {settings.data}  http {http}  tcp {tcp}  "
             f"admin {_shown(bound[-1])}  docs http://{_reachable(http)}/docs"

@@ -34,6 +34,8 @@ from ibrik_broker.metadata.replays import ReplayRows
 from ibrik_broker.metadata.topics import TopicRows
 from ibrik_broker.partitions.engine import Engine, EngineConfig
 from ibrik_broker.partitions.flush import FlushMode
+from ibrik_broker.pool.opening import open_pool
+from ibrik_broker.pool.pool import Pool
 from ibrik_broker.registrations.catalogue import Catalogue
 from ibrik_broker.settings import Settings
 from ibrik_broker.telemetry.metrics import Reading
@@ -67,6 +69,8 @@ class Core:
     registry: Registry
     publishers: Publishers
     clients: Clients
+    pool: Pool | None
+    """The brokers that it is one of; None: it is alone."""
 
     @classmethod
     async def open(
@@ -74,14 +78,10 @@ class Core:
     ) -> Self:
         disk = RealDisk()
         try:
-            volume = Volume.open(disk, settings.data)
+            volume = Volume.open(disk, settings.data, joins=settings.pool.is_member)
         except (LogError, OSError) as error:
             raise StartRefused(_storage_sentence(settings, error)) from error
-        try:
-            database = await Database.open(settings.metadata_url, volume.cluster_id)
-        except Refusal as refusal:
-            volume.close()
-            raise StartRefused(refusal.detail) from refusal
+        database, pool = await _open_database(settings, volume)
         engine = Engine(
             disk,
             volume,
@@ -101,7 +101,7 @@ class Core:
         publishers = Publishers(PublisherRows(database), clock_ms=clock_ms)
         clients = Clients(ClientRows(database), clock_ms=clock_ms)
         registry.on_delete.append(publishers.forget_topic)
-        core = cls(volume, database, engine, registry, publishers, clients)
+        core = cls(volume, database, engine, registry, publishers, clients, pool)
         try:
             await publishers.load()
             await clients.load()
@@ -219,6 +219,22 @@ class Delivery:
         await self.dispatcher.close()
         await self.replays.close()
         await self.senders.close()
+
+
+async def _open_database(settings: Settings, volume: Volume) -> tuple[Database, Pool | None]:
+    """The database, whose cluster a new volume joins. Raises StartRefused, the volume closed."""
+    database = None
+    try:
+        database = await Database.open(settings.metadata_url, volume.cluster_id or None)
+        pool = await open_pool(settings, volume, database)
+        if not volume.cluster_id:
+            volume.join(database.cluster_id)
+    except (Refusal, LogError) as error:
+        if database is not None:
+            await database.close()
+        volume.close()
+        raise StartRefused(_storage_sentence(settings, error)) from error
+    return database, pool
 
 
 def _replays(

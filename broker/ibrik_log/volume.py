@@ -55,8 +55,12 @@ class Volume:
         self._lock = lock
 
     @classmethod
-    def open(cls, disk: Disk, data: Path, *, read_only: bool = False) -> "Volume":
+    def open(
+        cls, disk: Disk, data: Path, *, read_only: bool = False, joins: bool = False
+    ) -> "Volume":
         """Open the data folder, and create it if there is none; read-only takes no lock.
+
+        With `joins` a new folder has no cluster yet (`cluster_id` is empty) until `join`.
 
         Raises ForeignFile, UnknownFormat, VolumeInUse and, on a broken id, UnreadableDocument.
         """
@@ -73,22 +77,29 @@ class Volume:
             make_folders(disk, data)
             lock = _take_lock(disk, data)
             try:
-                return cls._open_locked(disk, data, lock)
+                return cls._open_locked(disk, data, lock, joins)
             except BaseException:
                 lock.close()
                 raise
 
     @classmethod
-    def _open_locked(cls, disk: Disk, data: Path, lock: AppendFile) -> "Volume":
-        for name in (CLUSTER_ID, VOLUME_ID):
+    def _open_locked(cls, disk: Disk, data: Path, lock: AppendFile, joins: bool) -> "Volume":
+        for name in (VOLUME_ID,) if joins else (CLUSTER_ID, VOLUME_ID):
             if not disk.exists(data / name):
                 replace_file(disk, data / name, f"{uuid.uuid4()}\n".encode())
         if not disk.exists(data / FORMAT):
             replace_file(disk, data / FORMAT, f"{FORMAT_VERSION}\n".encode())
-        cluster_id = _load_id(disk, data / CLUSTER_ID)
+        is_known = not joins or disk.exists(data / CLUSTER_ID)
+        cluster_id = _load_id(disk, data / CLUSTER_ID) if is_known else ""
         volume_id = _load_id(disk, data / VOLUME_ID)
         make_folders(disk, data / TOPICS)  # last: its presence without FORMAT is not a crash
         return cls(disk, data, cluster_id, volume_id, lock)
+
+    def join(self, cluster_id: str) -> None:
+        """A new folder becomes one of this cluster, durably and for ever."""
+        assert not self.cluster_id, "a folder joins once"
+        replace_file(self._disk, self.data / CLUSTER_ID, f"{cluster_id}\n".encode())
+        self.cluster_id = cluster_id
 
     def close(self) -> None:
         """Let go of the lock."""

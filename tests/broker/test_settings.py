@@ -238,3 +238,11 @@ def test_settings_never_change_after_the_start() -> None:
     settings = load_settings()
     with pytest.raises(ValueError, match="frozen"):
         settings.tcp.port = 1  # type: ignore[misc]
+
+
+def test_a_broker_of_a_pool_needs_postgres() -> None:
+    said = refusal({"pool.advertise_host": "ibrik-0.ibrik"})
+    assert said.startswith("pool.advertise_host makes this broker one of several")
+    url = "postgresql://ibrik@db/ibrik"
+    settings = load_settings({"pool.advertise_host": "ibrik-0.ibrik", "metadata.url": url})
+    assert settings.pool.is_member

@@ -225,3 +225,15 @@ def test_a_topic_that_was_created_survives_any_crash_and_one_that_was_not_harms_
         topics = volume.topics()
         assert created <= len(topics) <= created + 1
         assert all(disk.is_folder(topic.path / "1") for topic in topics)
+
+
+def test_a_volume_that_joins_has_no_cluster_until_it_is_told(tmp_path: Path) -> None:
+    volume = Volume.open(REAL, tmp_path, joins=True)
+    assert volume.cluster_id == ""
+    volume.close()
+    again = Volume.open(REAL, tmp_path, joins=True)  # it ended in between
+    again.join(TOPIC)
+    again.close()
+    joined = Volume.open(REAL, tmp_path)
+    assert joined.cluster_id == TOPIC
+    joined.close()

@@ -39,6 +39,8 @@ Result = TypeVar("Result")
 class Database:
     def __init__(self, engine: AsyncEngine, file: Engine | None) -> None:
         """`file` is the same database without asyncio; given for SQLite."""
+        self.cluster_id = ""
+        """Whose it is; known once it is open."""
         self._engine = engine
         self._file = file
         self._quick = None if file is None else FileWriter(str(file.url.database))
@@ -49,8 +51,10 @@ class Database:
         self._turn = nullcontext() if file is None else self._write_turn
 
     @classmethod
-    async def open(cls, url: str, cluster_id: str) -> Self:
+    async def open(cls, url: str, cluster_id: str | None) -> Self:
         """Connect, migrate to this version, and make sure that the database is this cluster's.
+
+        None takes the cluster that the database has, or a new one.
 
         Raises Refusal: `newer-database`, `database-of-another-cluster`, `metadata-unavailable`.
         """
@@ -62,7 +66,7 @@ class Database:
         database = cls(create_engine(parsed), file)
         try:
             async with database.transaction() as connection:
-                await connection.run_sync(prepare, cluster_id)
+                database.cluster_id = await connection.run_sync(prepare, cluster_id)
         except BaseException:
             await database.close()
             raise

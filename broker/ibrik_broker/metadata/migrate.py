@@ -5,6 +5,7 @@ which versions may still work on it. All happens in the caller's transaction: a 
 leaves the database as it was.
 """
 
+import uuid
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect, select, text, update
@@ -12,7 +13,7 @@ from sqlalchemy import Connection, inspect, select, text, update
 from ibrik_api.errors import Refusal
 from ibrik_broker.metadata.models import MetaTable
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """The version that the newest migration of this release writes into `meta`."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -20,8 +21,10 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 _ADVISORY_LOCK = 0x4942_5249_4B
 
 
-def prepare(connection: Connection, cluster_id: str) -> None:
-    """Migrate up, and claim an unclaimed database for `cluster_id`.
+def prepare(connection: Connection, cluster_id: str | None) -> str:
+    """Migrate up, and claim an unclaimed database for `cluster_id`; whose it is.
+
+    None belongs to no cluster yet and takes the database's, or a new one.
 
     Raises Refusal `newer-database` or `database-of-another-cluster`.
     """
@@ -29,7 +32,7 @@ def prepare(connection: Connection, cluster_id: str) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
     if not _is_current(connection):
         _upgrade(connection)
-    _claim(connection, cluster_id)
+    return _claim(connection, cluster_id)
 
 
 def _upgrade(connection: Connection) -> None:
@@ -61,14 +64,17 @@ def _is_current(connection: Connection) -> bool:
     return bool(schema_version >= SCHEMA_VERSION)
 
 
-def _claim(connection: Connection, cluster_id: str) -> None:
+def _claim(connection: Connection, cluster_id: str | None) -> str:
+    offered = cluster_id or str(uuid.uuid4())
     connection.execute(
-        update(MetaTable).where(MetaTable.cluster_id.is_(None)).values(cluster_id=cluster_id)
+        update(MetaTable).where(MetaTable.cluster_id.is_(None)).values(cluster_id=offered)
     )
     owner = connection.execute(select(MetaTable.cluster_id)).scalar_one()
-    if owner != cluster_id:
+    assert owner is not None, "it was claimed just now"
+    if cluster_id is not None and owner != cluster_id:
         raise Refusal(
             "database-of-another-cluster",
             f"The metadata database belongs to cluster {owner}; the data folder is of cluster "
             f"{cluster_id}. Point metadata.url to the database of this folder, or to an empty one.",
         )
+    return owner

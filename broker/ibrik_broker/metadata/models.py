@@ -72,6 +72,25 @@ class TopicTable(Base):
     revision: Mapped[int]
     created_ms: Mapped[int]
     updated_ms: Mapped[int]
+    owner: Mapped[str | None] = mapped_column(String(36))
+    """The broker whose volume holds it; None: older than pools; whoever has it owns it."""
+
+
+class BrokerTable(Base):
+    """The brokers of a pool, and how the others reach them. A broker writes its own row only."""
+
+    __tablename__ = "brokers"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    """The id of its volume: it stays when the process moves to another machine."""
+    name: Mapped[str] = mapped_column(String(253))
+    host: Mapped[str] = mapped_column(String(253))
+    http_port: Mapped[int]
+    admin_port: Mapped[int]
+    size_bytes: Mapped[int]
+    started_ms: Mapped[int]
+    updated_ms: Mapped[int]
+    """When it last said that it is there."""
 
 
 class KeyTable(Base):

@@ -35,6 +35,8 @@ class TopicRow(RevisedRow):
     generation: int
     spec: dict[str, Any]
     state: TopicState
+    owner: str | None = None
+    """The id of the volume that holds it; None when it is older than pools."""
 
 
 class TopicRows(RevisedRows[TopicRow]):

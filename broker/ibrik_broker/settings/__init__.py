@@ -9,6 +9,7 @@ from ibrik_broker.settings.groups import Listener as Listener
 from ibrik_broker.settings.groups import LoggingSettings as LoggingSettings
 from ibrik_broker.settings.groups import LogSettings as LogSettings
 from ibrik_broker.settings.groups import MetadataSettings as MetadataSettings
+from ibrik_broker.settings.groups import PoolSettings as PoolSettings
 from ibrik_broker.settings.groups import ShutdownSettings as ShutdownSettings
 from ibrik_broker.settings.groups import TcpSettings as TcpSettings
 from ibrik_broker.settings.source import Settings as Settings

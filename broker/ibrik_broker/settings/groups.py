@@ -116,6 +116,18 @@ class MetadataSettings(Group):
     Empty: SQLite in `metadata.db` of the data folder, which needs nothing installed."""
 
 
+class PoolSettings(Group):
+    """Several brokers on one Postgres, that serve their topics together."""
+
+    advertise_host: Host | None = None
+    """Host name or address at which the other brokers of the pool reach this one, on the ports of
+    its listeners. Empty: this broker is alone. Needs Postgres in `metadata.url`."""
+
+    @property
+    def is_member(self) -> bool:
+        return self.advertise_host is not None
+
+
 class LimitSettings(Group):
     """What the doors take at most. At a limit a request is refused, never buffered beyond it."""
 

@@ -34,6 +34,7 @@ from ibrik_broker.settings.groups import (
     LoggingSettings,
     LogSettings,
     MetadataSettings,
+    PoolSettings,
     ShutdownSettings,
     TcpSettings,
 )
@@ -108,6 +109,9 @@ class Settings(BaseSettings):
     metadata: MetadataSettings = MetadataSettings()
     """The database of everything that is not a message."""
 
+    pool: PoolSettings = PoolSettings()
+    """Whether this broker is one of several."""
+
     limits: LimitSettings = LimitSettings()
     """What clients may ask of this process."""
 
@@ -160,6 +164,18 @@ class Settings(BaseSettings):
                 f"admin.host is {self.admin.host}: beyond loopback the admin door needs a token. "
                 "Name a file that holds one in admin.token_file (IBRIK_ADMIN__TOKEN_FILE), or "
                 "bind admin.host to 127.0.0.1"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_pool_shares_postgres(self) -> Self:
+        url = self.metadata.url
+        is_shared = url is not None and url.get_secret_value().startswith("postgresql")
+        if self.pool.advertise_host is not None and not is_shared:
+            raise ValueError(
+                "pool.advertise_host makes this broker one of several, which share one Postgres. "
+                "Name it in metadata.url (postgresql://USER:PASSWORD@HOST/DATABASE), or leave "
+                "pool.advertise_host out"
             )
         return self
 

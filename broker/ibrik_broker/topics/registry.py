@@ -296,6 +296,7 @@ class Registry:
             revision=1,
             created_ms=now_ms,
             updated_ms=now_ms,
+            owner=self._volume.volume_id,
         )
 
     async def _insert(self, row: TopicRow) -> TopicRow:
