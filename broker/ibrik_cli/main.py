@@ -17,6 +17,7 @@ from ibrik_cli.commands import (
     deadletter,
     listen,
     log,
+    metadata,
     produce,
     publisher,
     replay,
@@ -68,6 +69,7 @@ NOUNS = {
     "deadletter": deadletter,
     "replay": replay,
     "log": log,
+    "metadata": metadata,
 }
 for noun, module in NOUNS.items():
     app.add_typer(module.app, name=noun)

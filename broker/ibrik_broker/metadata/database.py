@@ -61,7 +61,7 @@ class Database:
         parsed = parse_url(url)
         file = None
         if parsed.get_backend_name() == "sqlite":
-            await asyncio.to_thread(_prepare_file, parsed.database or ":memory:")
+            await asyncio.to_thread(prepare_file, parsed.database or ":memory:")
             file = create_file_engine(parsed)
         database = cls(create_engine(parsed), file)
         try:
@@ -79,7 +79,7 @@ class Database:
         IntegrityError passes (the repository knows what it means); trouble of the database itself
         becomes a Refusal `metadata-unavailable`.
         """
-        with _translated_errors():
+        with translated_errors():
             async with self._turn, self._engine.begin() as connection:
                 yield connection
 
@@ -89,7 +89,7 @@ class Database:
         On SQLite the whole of it runs in a thread of its own: one hop, not one for each statement.
         Errors as in `transaction`. A caller that is cancelled does not know whether it was done.
         """
-        with _translated_errors():
+        with translated_errors():
             async with self._write_turn:
                 if self._file is None:
                     async with self._engine.begin() as connection:
@@ -99,7 +99,7 @@ class Database:
 
     async def write_quickly(self, work: Callable[[Writer], Result]) -> Result:
         """As `write`, for plain values: on SQLite without what SQLAlchemy does around it."""
-        with _translated_errors():
+        with translated_errors():
             async with self._write_turn:
                 if self._quick is None:
                     async with self._engine.begin() as connection:
@@ -111,7 +111,7 @@ class Database:
 
     async def read(self, work: Callable[[Connection], Result]) -> Result:
         """Run `work`, which only reads, beside whatever is written meanwhile."""
-        with _translated_errors():
+        with translated_errors():
             if self._file is None:
                 async with self._engine.begin() as connection:
                     return await connection.run_sync(work)
@@ -169,7 +169,7 @@ def _run(engine: Engine, work: Callable[[Connection], Result]) -> Result:
 
 
 @contextmanager
-def _translated_errors() -> Iterator[None]:
+def translated_errors() -> Iterator[None]:
     try:
         yield
     except IntegrityError:
@@ -183,7 +183,7 @@ def _translated_errors() -> Iterator[None]:
         ) from error
 
 
-def _prepare_file(path: str) -> None:
+def prepare_file(path: str) -> None:
     """Make sure that SQLite can use the file, and keeps a write-ahead log, before there is a pool.
 
     aiosqlite leaves a thread behind when it cannot, which then speaks to a loop that is gone.

@@ -45,6 +45,8 @@ CLIENT_VARIABLES = frozenset(
     {
         "IBRIK_ADMIN_TOKEN_FILE",
         "IBRIK_ADMIN_URL",
+        "IBRIK_COPY_FROM",
+        "IBRIK_COPY_TO",
         "IBRIK_DEBUG",
         "IBRIK_OUTPUT",
         "IBRIK_SERVER",
