@@ -9,6 +9,9 @@ TOPIC ?= orders
 topic ?= $(TOPIC)
 STRATEGY ?= round_robin
 DATA ?= ./data
+IMAGE_TAG ?= dev
+KIND_NODE_IMAGE ?= kindest/node:v1.34.4
+KIND_CLUSTER ?= e2e
 
 .DEFAULT_GOAL := help
 
@@ -89,9 +92,20 @@ producer: $(STAMP) ## Publish each line of standard input to topic=…
 consumer: $(STAMP) ## Follow topic=…
 	$(BIN)/ibrik consume $(topic) --from earliest --follow
 
-##@ Images
-images: ## Build the broker's image
-	docker build --quiet --tag ibrik/broker:dev --file Dockerfile.broker .
+##@ On a cluster
+images: ## Build the images of the broker and the operator, with the tag IMAGE_TAG
+	docker build --quiet --tag ibrik/broker:$(IMAGE_TAG) --file Dockerfile.broker .
+	docker build --quiet --tag ibrik/operator:$(IMAGE_TAG) --file Dockerfile.operator .
+kind-up: ## Make the kind cluster KIND_CLUSTER when it is not there
+	@kind get clusters --quiet | grep -qx $(KIND_CLUSTER) \
+	  || kind create cluster --name $(KIND_CLUSTER) --image $(KIND_NODE_IMAGE) --wait 120s
+deploy: images ## Load the images into the cluster, install or upgrade the chart, wait for the operator
+	kind load docker-image --name $(KIND_CLUSTER) ibrik/broker:$(IMAGE_TAG) ibrik/operator:$(IMAGE_TAG)
+	helm upgrade --install ibrik helm/ibrik --kube-context kind-$(KIND_CLUSTER) --namespace ibrik-system \
+	  --create-namespace --set image.tag=$(IMAGE_TAG) --wait --timeout 3m \
+	  --set operator.podAnnotations.image=$$(docker image inspect --format '{{.Id}}' ibrik/operator:$(IMAGE_TAG))
+kind-down: ## Delete the kind cluster KIND_CLUSTER
+	kind delete cluster --name $(KIND_CLUSTER)
 
 clean: ## Remove what this Makefile made (never a data folder)
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .demo .bench
@@ -99,4 +113,4 @@ clean: ## Remove what this Makefile made (never a data folder)
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*##/ {printf "  \033[36m%-15s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery sim bitflips api interop bench run create-topic list-topics producer consumer images clean help
+.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery sim bitflips api interop bench run create-topic list-topics producer consumer images kind-up deploy kind-down clean help

@@ -1,9 +1,9 @@
 """Write what is made from the code; with --check, only compare and fail on a difference.
 
-Called by `make generate` and, with --check, by `make check`. The pages of the documentation and the
-CustomResourceDefinitions are made by the modules in `docs/pages/`; this file compares and writes.
-The folders `docs/errors/` and `docs/reference/` and the YAML in `crds/` hold nothing else: a file
-there that nobody makes any more is removed, and --check reports it.
+Called by `make generate` and, with --check, by `make check`. The pages of the documentation, the
+CustomResourceDefinitions and their copy in the chart are made by the modules in `docs/pages/`; this
+file compares and writes. The folders `docs/errors/` and `docs/reference/` and the definitions hold
+nothing else: a file there that nobody makes any more is removed, and --check reports it.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 
 from pages import (
+    chart,
     cli,
     decisions,
     definitions,
@@ -25,9 +26,16 @@ from pages import (
 )
 
 ROOT = Path(__file__).resolve().parent.parent
-GENERATED = ("crds/*.yaml", "docs/adr/README.md", "docs/errors/*", "docs/reference/*")
+GENERATED = (
+    "crds/*.yaml",
+    "docs/adr/README.md",
+    "docs/errors/*",
+    "docs/reference/*",
+    "helm/ibrik/files/crds/*.yaml",
+    "helm/ibrik/values.schema.json",
+)
 MAKERS = {
-    "docs": (cli, decisions, errors, metrics, openapi, resources, settings, topic),
+    "docs": (chart, cli, decisions, errors, metrics, openapi, resources, settings, topic),
     "crds": (definitions,),
 }
 SHOWN_DIFF_LINES = 12
@@ -41,6 +49,7 @@ def make_pages() -> dict[str, str]:
         for maker in makers
         for path, content in maker.pages().items()
     }
+    pages |= {f"helm/ibrik/{path}": content for path, content in chart.chart_files().items()}
     assert all(any(PurePath(path).match(pattern) for pattern in GENERATED) for path in pages)
     return pages
 

@@ -21,9 +21,9 @@ class _Plain(yaml.SafeDumper):
 
 def pages() -> dict[str, str]:
     return {
-        f"{kind.plural}.yaml": NOTICE + _yaml(custom_resource_definition(kind)) for kind in KINDS
+        f"{kind.plural}.yaml": NOTICE + as_yaml(custom_resource_definition(kind)) for kind in KINDS
     }
 
 
-def _yaml(document: dict[str, Any]) -> str:
+def as_yaml(document: dict[str, Any]) -> str:
     return yaml.dump(document, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=100)

@@ -1,4 +1,4 @@
-"""Dockerfile.broker: what can be judged by reading, and, where an engine answers, by running it.
+"""The images: what can be judged by reading, and, of the broker, by running it where an engine is.
 
 Without a Docker engine the tests that need one are not collected: there is nothing they could say.
 """
@@ -16,20 +16,21 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TAG = "ibrik/broker:test"
+DOCKERFILES = ("Dockerfile.broker", "Dockerfile.operator")
 BUILD_TIMEOUT_S = 600
 RUN_TIMEOUT_S = 60
 
 
-def instructions() -> list[tuple[str, str]]:
-    """The instructions of the Dockerfile, continued lines joined."""
-    text = (ROOT / "Dockerfile.broker").read_text().replace("\\\n", " ")
+def instructions(dockerfile: str = "Dockerfile.broker") -> list[tuple[str, str]]:
+    """The instructions of a Dockerfile, continued lines joined."""
+    text = (ROOT / dockerfile).read_text().replace("\\\n", " ")
     lines = (line.strip() for line in text.splitlines())
     pairs = (line.partition(" ") for line in lines if line and not line.startswith("#"))
     return [(name, " ".join(rest.split())) for name, _, rest in pairs]
 
 
-def of(name: str) -> list[str]:
-    return [rest for instruction, rest in instructions() if instruction == name]
+def of(name: str, dockerfile: str = "Dockerfile.broker") -> list[str]:
+    return [rest for instruction, rest in instructions(dockerfile) if instruction == name]
 
 
 def test_the_image_runs_one_process_as_a_numbered_user() -> None:
@@ -40,20 +41,32 @@ def test_the_image_runs_one_process_as_a_numbered_user() -> None:
     assert of("VOLUME") == ["/var/lib/ibrik"]
 
 
-def test_the_classic_builder_understands_every_instruction() -> None:
-    text = "\n".join(f"{name} {rest}" for name, rest in instructions())
+def test_the_operator_is_one_process_of_the_same_user() -> None:
+    assert of("USER", "Dockerfile.operator") == ["65532:65532"]
+    assert of("ENTRYPOINT", "Dockerfile.operator") == ['["python", "-m", "ibrik_operator"]']
+    assert of("STOPSIGNAL", "Dockerfile.operator") == ["SIGTERM"]
+    assert of("VOLUME", "Dockerfile.operator") == []
+
+
+@pytest.mark.parametrize("dockerfile", DOCKERFILES)
+def test_the_classic_builder_understands_every_instruction(dockerfile: str) -> None:
+    text = "\n".join(f"{name} {rest}" for name, rest in instructions(dockerfile))
     for newer in ("--mount", "--chmod", "--link", "<<", "# syntax"):
         assert newer not in text
 
 
-def test_every_package_is_installed_by_its_hash_or_from_this_repository() -> None:
-    installs = [part for run in of("RUN") for part in run.split("&&") if "pip install" in part]
+@pytest.mark.parametrize("dockerfile", DOCKERFILES)
+def test_every_package_is_installed_by_its_hash_or_from_this_repository(dockerfile: str) -> None:
+    installs = [
+        part for run in of("RUN", dockerfile) for part in run.split("&&") if "pip install" in part
+    ]
     for install in installs:
         assert "--require-hashes" in install or "--no-deps" in install
 
 
 def test_no_file_names_a_registry_or_an_index() -> None:
-    for name in ("Dockerfile.broker", "requirements/broker.lock", "requirements/build.lock"):
+    locks = [f"requirements/{name}.lock" for name in ("broker", "build", "operator")]
+    for name in (*DOCKERFILES, *locks):
         text = (ROOT / name).read_text()
         for word in ("://", "index-url", "find-links", "trusted-host"):
             assert word not in text, f"{name}: {word}"
@@ -62,7 +75,13 @@ def test_no_file_names_a_registry_or_an_index() -> None:
 def test_the_image_gets_only_what_it_is_built_from() -> None:
     ignored = (ROOT / ".dockerignore").read_text().split()
     assert "*" in ignored
-    copied = {source for copy in of("COPY") if "--from" not in copy for source in copy.split()[:-1]}
+    copied = {
+        source
+        for dockerfile in DOCKERFILES
+        for copy in of("COPY", dockerfile)
+        if "--from" not in copy
+        for source in copy.split()[:-1]
+    }
     assert {line[1:] for line in ignored if line.startswith("!")} == copied
 
 
