@@ -12,6 +12,7 @@ DATA ?= ./data
 IMAGE_TAG ?= dev
 KIND_NODE_IMAGE ?= kindest/node:v1.34.4
 KIND_CLUSTER ?= e2e
+KUBE_ASSETS ?=
 
 .DEFAULT_GOAL := help
 
@@ -75,6 +76,8 @@ bitflips: $(STAMP) ## Flip FLIPS single bits in sealed segments; every one must 
 	$(BIN)/python -m tests.bitflips --flips $(FLIPS)
 api: $(STAMP) ## Ask both HTTP doors what their OpenAPI documents promise (schemathesis), and draw their pages
 	$(BIN)/python -m pytest -q tests/contract
+apitest: $(STAMP) ## A real API server, its controllers, the operator and brokers (KUBE_ASSETS=folder of etcd, kube-apiserver, kube-controller-manager, kubectl)
+	KUBE_ASSETS="$(KUBE_ASSETS)" $(BIN)/python -m pytest -q tests/apiserver
 interop: $(STAMP) ## Let aiokafka's pure decoder and Kafka's own DumpLogSegments read our segments (needs Java and Maven)
 	$(BIN)/python -m tests.interop
 bench: $(STAMP) ## Measure beside peers in the same run; prints ratios (needs redis-server and wrk)
@@ -113,4 +116,4 @@ clean: ## Remove what this Makefile made (never a data folder)
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*##/ {printf "  \033[36m%-15s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery sim bitflips api interop bench run create-topic list-topics producer consumer images kind-up deploy kind-down clean help
+.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery sim bitflips api apitest interop bench run create-topic list-topics producer consumer images kind-up deploy kind-down clean help

@@ -16,7 +16,7 @@ from jsonschema import Draft4Validator
 from pydantic import BaseModel
 
 from ibrik_api.definitions import KINDS, Kind, custom_resource_definition, resource_schema
-from tests.support.api_server import admit, defaulted, pruned, schema_of
+from tests.support.admission import admit, defaulted, pruned, schema_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BY_NAME = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

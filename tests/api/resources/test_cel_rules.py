@@ -20,7 +20,7 @@ from ibrik_api.resources.subscription import Subscription
 from ibrik_api.resources.subscription_rules import check_subscription, plan_subscription_update
 from ibrik_api.resources.topic import Topic
 from ibrik_api.resources.topic_rules import plan_update, refuse_unfitting
-from tests.support.api_server import NOTHING, admit, broken_rules, defaulted, holds, schema_of
+from tests.support.admission import NOTHING, admit, broken_rules, defaulted, holds, schema_of
 
 URL = "https://billing.example.com/hooks"
 HTTP: dict[str, Any] = {"http": {"url": URL}}

@@ -1,0 +1,51 @@
+"""One real API server for all tests of this folder, with the definitions; a namespace for each.
+
+The folder is collected only where the binaries are (`tests.support.kube_assets`), and not by
+`make test`: `make apitest` runs it.
+"""
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.support import kube_assets
+from tests.support.apiserver import ApiServer, running_apiserver, running_controllers
+from tests.support.cluster import Cluster, condition, documents_of
+
+ROOT = Path(__file__).resolve().parents[2]
+DEFINITIONS = sorted((ROOT / "crds").glob("*.yaml"))
+collect_ignore_glob = [] if kube_assets.are_there() else ["test_*.py"]
+_numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    with running_apiserver(tmp_path_factory.mktemp("apiserver")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def cluster(apiserver: ApiServer) -> Cluster:
+    """The administrator of the API server, which knows our kinds."""
+    cluster = Cluster(apiserver, apiserver.admin_token)
+    kind = "apiextensions.k8s.io/v1/CustomResourceDefinition"
+    for path in DEFINITIONS:
+        (definition,) = documents_of(path)
+        cluster.apply(definition)
+        name = definition["metadata"]["name"]
+        cluster.wait(kind, name, "", lambda d: condition(d, "Established").get("status") == "True")
+    return cluster
+
+
+@pytest.fixture(scope="session")
+def controllers(cluster: Cluster) -> Iterator[None]:
+    """The real controllers: sets make pods and claims, owners take what they own with them."""
+    with running_controllers(cluster.server):
+        yield
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> str:
+    return cluster.new_namespace(f"test-{next(_numbers)}")
