@@ -13,6 +13,7 @@ import pytest
 from tests.support import kube_assets
 from tests.support.apiserver import ApiServer, running_apiserver, running_controllers
 from tests.support.cluster import Cluster, condition, documents_of
+from tests.support.kubelet import Kubelet, running_kubelet
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFINITIONS = sorted((ROOT / "crds").glob("*.yaml"))
@@ -44,6 +45,15 @@ def controllers(cluster: Cluster) -> Iterator[None]:
     """The real controllers: sets make pods and claims, owners take what they own with them."""
     with running_controllers(cluster.server):
         yield
+
+
+@pytest.fixture(scope="session")
+def kubelet(
+    cluster: Cluster, controllers: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kubelet]:
+    """The node of all pods: real brokers on addresses of their own."""
+    with running_kubelet(cluster, tmp_path_factory.mktemp("node")) as kubelet:
+        yield kubelet
 
 
 @pytest.fixture

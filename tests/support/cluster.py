@@ -133,10 +133,21 @@ class Cluster:
         return items
 
     def delete(
-        self, kind: str, name: str, namespace: str = "", *, propagation: str = "Background"
+        self,
+        kind: str,
+        name: str,
+        namespace: str = "",
+        *,
+        uid: str | None = None,
+        propagation: str = "Background",
+        is_forced: bool = False,
     ) -> None:
-        """Ask for the deletion; what is gone already is fine."""
-        options = {"propagationPolicy": propagation, "gracePeriodSeconds": 0}
+        """Ask for the deletion, of pods by force or with their grace; what is gone is fine."""
+        options: Document = {"propagationPolicy": propagation}
+        if is_forced:
+            options["gracePeriodSeconds"] = 0
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
         try:
             self.request("DELETE", self._path(kind, namespace, name), options)
         except Refused as refused:
