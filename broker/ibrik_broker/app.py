@@ -24,6 +24,7 @@ from ibrik_broker.http.admin import build_admin_plane
 from ibrik_broker.http.catalogue import Delivery as Registered
 from ibrik_broker.http.consuming import ConsumerPlane, Subscriptions
 from ibrik_broker.http.data import build_data_plane
+from ibrik_broker.http.observed import Observer
 from ibrik_broker.http.server import DoorRunner
 from ibrik_broker.partitions.readings import engine_readings
 from ibrik_broker.settings import Listener, Settings
@@ -176,14 +177,7 @@ class Doors:
             clients=core.clients,
             gatekeeper=gatekeeper_of(settings.auth),
             access=access_of(settings),
-            delivery=Registered(
-                delivery.catalogue,
-                delivery.dispatcher,
-                delivery.history,
-                delivery.guard,
-                delivery.replays,
-                delivery.redrive,
-            ),
+            delivery=_registered(delivery),
             make_consumers=partial(
                 ConsumerPlane,
                 Subscriptions(delivery.dispatcher, delivery.subscription_id, delivery.tokens),
@@ -197,6 +191,7 @@ class Doors:
             apply=delivery.catalogue.desired.outcomes,
             is_ready=lambda: self.is_ready,
             collector=self._collector,
+            observer=_observer(settings, core, delivery),
             token_file=settings.admin.token_file,
         )
         self._collector.add(data.readings)
@@ -237,6 +232,29 @@ class Doors:
     def _readings(self) -> Iterator[Reading]:
         yield Reading(READY, (), int(self.is_ready))
         yield Reading(BUILD, (__version__,), 1)
+
+
+def _registered(delivery: Delivery) -> Registered:
+    return Registered(
+        delivery.catalogue,
+        delivery.dispatcher,
+        delivery.history,
+        delivery.guard,
+        delivery.replays,
+        delivery.redrive,
+    )
+
+
+def _observer(settings: Settings, core: Core, delivery: Delivery) -> Observer:
+    return Observer(
+        settings.broker_name,
+        core.volume,
+        core.database,
+        core.engine,
+        core.registry,
+        delivery.catalogue,
+        delivery.senders.credentials,
+    )
 
 
 async def _open(

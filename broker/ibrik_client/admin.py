@@ -65,6 +65,10 @@ class Admin(Registrations, Recovery, Leasing):
         results: list[Resource] = document["results"]
         return results
 
+    async def observed(self) -> Resource:
+        """What the broker is and serves, for `ibrik_api.observed.Observed`."""
+        return await self._document("GET", "/admin/v1/observed", over=self._admin_door())
+
     async def adopt(self, topic_id: str) -> Resource:
         """Serve a folder of the volume again whose row in the metadata database is lost."""
         path = f"/admin/v1/topics/{quote(topic_id, safe='')}:adopt"

@@ -50,6 +50,7 @@ class Disk(Protocol):
     def is_folder(self, path: Path) -> bool: ...
     def file_size(self, path: Path) -> int: ...
     def free_bytes(self, path: Path) -> int: ...
+    def total_bytes(self, path: Path) -> int: ...
     def pause(self, seconds: float) -> None: ...
 
 
@@ -137,6 +138,10 @@ class RealDisk:
     def free_bytes(self, path: Path) -> int:
         status = os.statvfs(path)
         return status.f_bavail * status.f_frsize
+
+    def total_bytes(self, path: Path) -> int:
+        status = os.statvfs(path)
+        return status.f_blocks * status.f_frsize
 
     def pause(self, seconds: float) -> None:
         threading.Event().wait(seconds)

@@ -14,6 +14,7 @@ from ibrik_api import consuming, recovering, registering
 from ibrik_api.desired import DesiredRequest, DesiredResponse
 from ibrik_api.messages import MessageView, PartitionIndex, Position, Timestamp
 from ibrik_api.model import Model
+from ibrik_api.observed import Observed
 from ibrik_api.resources.channel import Channel
 from ibrik_api.resources.subscription import Subscription
 from ibrik_api.resources.topic import Topic
@@ -198,6 +199,7 @@ MODELS = (
     SubscriptionList,
     DesiredRequest,
     DesiredResponse,
+    Observed,
 )
 
 

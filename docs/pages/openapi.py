@@ -43,7 +43,7 @@ async def _pages() -> dict[str, str]:
         make_consumers=partial(ConsumerPlane, Subscriptions(NOTHING, NOTHING, NOTHING)),
     )
     private = admin.build_admin_plane(
-        NOTHING, NOTHING, limits, is_ready=bool, collector=BrokerCollector()
+        NOTHING, NOTHING, limits, is_ready=bool, collector=BrokerCollector(), observer=NOTHING
     )
     documents = {
         "openapi": build_document("Ibrik", data.DESCRIPTION, public.operations),

@@ -285,6 +285,9 @@ class SimulatedDisk:
     def free_bytes(self, path: Path) -> int:
         return max(self.capacity_bytes - self.used_bytes(), 0)
 
+    def total_bytes(self, path: Path) -> int:
+        return self.capacity_bytes
+
     # --- inside -------------------------------------------------------------------------------
 
     def _is_last_operation(self) -> bool:

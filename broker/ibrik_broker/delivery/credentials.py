@@ -4,17 +4,18 @@ The one place that reads them. A value never leaves in an error, a log line or a
 see whether it is there and the beginning of its digest.
 """
 
-import hashlib
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from ibrik_api.observed import content_fingerprint
 from ibrik_api.resources.destination import Destination, SecretReference
 
 SECRET_BYTES_MAX = 1024 * 1024
 """As much as Kubernetes puts into one Secret."""
-FINGERPRINT_CHARACTERS = 12
+FILES_MAX = 10_000
 
 
 class CredentialMissing(Exception):
@@ -48,11 +49,6 @@ class Credentials:
             raise CredentialMissing(f"{_shown(reference, namespace)} is empty or not set")
         return value
 
-    def fingerprint(self, reference: SecretReference, namespace: str) -> str:
-        """The beginning of the secret's SHA-256, to see a change by. Raises CredentialMissing."""
-        digest = hashlib.sha256(self.read(reference, namespace)).hexdigest()
-        return digest[:FINGERPRINT_CHARACTERS]
-
     def fault(self, destination: Destination, namespace: str) -> str | None:
         """What is wrong with the secrets that a destination refers to; None: all are there.
 
@@ -68,6 +64,21 @@ class Credentials:
         except CredentialMissing as missing:
             return str(missing)
         return None
+
+    def fingerprints(self) -> dict[str, str]:
+        """Every file of the folder by name, with its fingerprint; those that can be read.
+
+        Touches the disk: call it from a thread.
+        """
+        try:
+            names = sorted(path.name for path in self._folder.iterdir())
+        except OSError:
+            return {}
+        found = {}
+        for name in [name for name in names if not name.startswith(".")][:FILES_MAX]:
+            with suppress(CredentialMissing):
+                found[name] = content_fingerprint(self._read_file(name, name))
+        return found
 
     def _read_file(self, name: str, shown: str) -> bytes:
         try:

@@ -17,12 +17,14 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from ibrik_api.desired import DesiredRequest, DesiredResponse, Outcome
 from ibrik_api.errors import Refusal
 from ibrik_api.http import TopicList
+from ibrik_api.observed import Observed
 from ibrik_api.resources.topic import Topic
 from ibrik_broker.http.bodies import BodyGate, BodyReader
 from ibrik_broker.http.crud import json_answer, read_json
 from ibrik_broker.http.docs import add_docs
 from ibrik_broker.http.door import Door
 from ibrik_broker.http.guard import RouteCounters, add_operations
+from ibrik_broker.http.observed import Observer
 from ibrik_broker.http.openapi import build_document
 from ibrik_broker.http.operations import JSON, TEXT, Answer, Body, Operation, Parameter
 from ibrik_broker.http.parameters import PAGE
@@ -55,14 +57,17 @@ class Admin:
         door: Door,
         registry: Registry,
         apply: Apply,
+        *,
         is_ready: Callable[[], bool],
         collector: BrokerCollector,
+        observer: Observer,
     ) -> None:
         self._door = door
         self._apply = apply
         self._registry = registry
         self._is_ready = is_ready
         self._collector = collector
+        self._observer = observer
 
     async def apply(self, request: web.Request) -> web.Response:
         """Make the listed resources so; each has its own outcome."""
@@ -89,7 +94,8 @@ class Admin:
         return json_answer({"status": "ready"})
 
     async def scrape(self, _request: web.Request) -> web.Response:
-        body = await asyncio.to_thread(expose, self._collector.read())
+        asked = await self._observer.readings()
+        body = await asyncio.to_thread(expose, [*self._collector.read(), *asked])
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
@@ -107,6 +113,7 @@ def build_admin_plane(
     *,
     is_ready: Callable[[], bool],
     collector: BrokerCollector,
+    observer: Observer,
     apply: Apply | None = None,
     token_file: Path | None = None,
 ) -> AdminPlane:
@@ -117,8 +124,19 @@ def build_admin_plane(
     gate = BodyGate(limits.in_flight_bytes)
     door = Door(engine, limits, gate, BodyReader(limits), Patience(limits.request_timeout_ms))
     tokens = None if token_file is None else TokenFile(token_file)
-    admin = Admin(door, registry, apply or partial(_topics, registry), is_ready, collector)
-    operations = [*_resources(admin, door, registry, tokens), *_open(admin)]
+    admin = Admin(
+        door,
+        registry,
+        apply or partial(_topics, registry),
+        is_ready=is_ready,
+        collector=collector,
+        observer=observer,
+    )
+    operations = [
+        *_resources(admin, door, registry, tokens),
+        _observed(observer, tokens),
+        *_open(admin),
+    ]
     counters = RouteCounters()
     app = web.Application()
     add_docs(app, partial(build_document, "Ibrik administration", DESCRIPTION, operations))
@@ -176,6 +194,20 @@ def _resources(
             needs_token=True,
         ),
     ]
+
+
+def _observed(observer: Observer, tokens: TokenFile | None) -> Operation:
+    return Operation(
+        "observe",
+        "GET",
+        "/admin/v1/observed",
+        "resources",
+        "What this broker is, and every resource that came over `desired` as it serves it.",
+        needs_token(observer.observe, tokens),
+        (Answer(200, "All of it, in one answer.", (Body(JSON, Observed),)),),
+        ("unauthorized",),
+        needs_token=True,
+    )
 
 
 def _open(admin: Admin) -> list[Operation]:

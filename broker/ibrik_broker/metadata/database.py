@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, contextmanager, nullcontext
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, make_url
+from sqlalchemy import URL, Connection, Engine, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -32,6 +32,8 @@ from ibrik_broker.metadata.quick import ConnectionWriter, FileWriter, Writer
 
 DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
 _INSERTS: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+CHECK_TIMEOUT_S = 2.0
 
 Result = TypeVar("Result")
 
@@ -71,6 +73,11 @@ class Database:
             await database.close()
             raise
         return database
+
+    @property
+    def store(self) -> str:
+        """`sqlite` or `postgres`."""
+        return "postgres" if self._file is None else "sqlite"
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:
@@ -116,6 +123,15 @@ class Database:
                 async with self._engine.begin() as connection:
                     return await connection.run_sync(work)
             return await asyncio.to_thread(_run, reading(self._file), work)
+
+    async def check(self) -> bool:
+        """Whether it answers, and soon."""
+        try:
+            async with asyncio.timeout(CHECK_TIMEOUT_S):
+                await self.read(lambda connection: connection.execute(text("SELECT 1")))
+        except (Refusal, TimeoutError):
+            return False
+        return True
 
     async def allocate_producer_id(self) -> int:
         """An id that is never given out again; durable before it is returned."""

@@ -89,6 +89,7 @@ class Engine:
 
     def start(self) -> None:
         self.writer.look_for_room()
+        self.writer.look_at_capacity()
         self.writer.start()
         self._maintenance.start()
         self._maintenance.submit(self._volume.remove_deleted)
@@ -266,6 +267,7 @@ class Engine:
         """Retention of every partition, and a look at the free space."""
         now_ms = self._clock_ms()
         self.writer.look_for_room()
+        self.writer.look_at_capacity()
         for topic in self.topics():
             for partition in topic.partitions:
                 if partition.log.is_roll_due(now_ms):

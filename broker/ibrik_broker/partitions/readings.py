@@ -16,8 +16,8 @@ def engine_readings(engine: Engine) -> Iterator[Reading]:
     yield Reading(metrics.APPEND_TO_ACK, (), writer.append_to_ack_seconds)
     yield Reading(metrics.TAIL_CACHE_BYTES, (), engine.tails.size_bytes)
     yield Reading(metrics.STORAGE_FREE_BYTES, (), writer.free_bytes)
-    is_full = writer.refusal is not None and writer.refusal.code == "storage-full"
-    yield Reading(metrics.STORAGE_FULL, (), int(is_full))
+    yield Reading(metrics.STORAGE_CAPACITY_BYTES, (), writer.capacity_bytes)
+    yield Reading(metrics.STORAGE_FULL, (), int(writer.is_storage_low))
     cached_bytes = disk_bytes = 0
     for topic in engine.topics():
         yield Reading(metrics.DUPLICATE_RECORDS, (topic.name,), topic.duplicate_count)

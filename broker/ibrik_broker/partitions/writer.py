@@ -45,14 +45,14 @@ class LogWriter:
     ) -> None:
         self.refusal: Refusal | None = None
         """Why nothing is accepted at the moment; read by every `submit`."""
-        self.free_bytes = 0
+        self.free_bytes = self.capacity_bytes = 0
+        self.min_free_bytes = min_free_bytes
         self.group_records = Histogram(RECORDS_BUCKETS)
         self.flush_seconds = Histogram()
         self.append_to_ack_seconds = Histogram()
         self._disk = disk
         self._data = data
         self._flusher = flusher
-        self._min_free_bytes = min_free_bytes
         self._clock_ms = clock_ms
         self._on_failure = on_failure
         self._condition = threading.Condition(threading.Lock())
@@ -120,10 +120,19 @@ class LogWriter:
                     requests[partition] = kept
         return dropped
 
+    @property
+    def is_storage_low(self) -> bool:
+        """Whether nothing is accepted for want of room."""
+        return self.refusal is not None and self.refusal.code == "storage-full"
+
+    def look_at_capacity(self) -> None:
+        """How large the file system is: it may grow, but not between two groups."""
+        self.capacity_bytes = self._disk.total_bytes(self._data)
+
     def look_for_room(self) -> None:
         """Refuse below the low-water mark, accept again above it; never leaves another refusal."""
         self.free_bytes = self._disk.free_bytes(self._data)
-        has_room = self.free_bytes >= self._min_free_bytes
+        has_room = self.free_bytes >= self.min_free_bytes
         with self._condition:
             if self.refusal is None or self.refusal.code == "storage-full":
                 self.refusal = None if has_room else storage_full()

@@ -6,7 +6,7 @@ from ibrik_api.errors import Refusal
 from ibrik_broker.metadata.brokers import BrokerRow, BrokerRows
 from ibrik_broker.metadata.database import Database
 from ibrik_broker.metadata.keys import pool_key
-from ibrik_broker.pool.pool import Pool, name_of
+from ibrik_broker.pool.pool import Pool
 from ibrik_broker.settings import Settings
 from ibrik_log.volume import Volume
 
@@ -19,7 +19,7 @@ async def open_pool(settings: Settings, volume: Volume, database: Database) -> P
         return None
     me = BrokerRow(
         id=volume.volume_id,
-        name=name_of(host),
+        name=settings.broker_name,
         host=host,
         http_port=0,
         admin_port=0,

@@ -6,7 +6,6 @@ again. Whether another broker answers is found out by asking it.
 
 import hashlib
 import hmac
-import ipaddress
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -65,15 +64,6 @@ class Pool:
         self.me = replace(self.me, size_bytes=size_bytes, updated_ms=self.clock_ms())
         await self._rows.put(self.me)
         self._brokers[self.me.id] = self.me
-
-
-def name_of(host: str) -> str:
-    """A broker is called as its host, without the domain: `ibrik-default-0`."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return host.partition(".")[0]
-    return host
 
 
 def unknown_owner(owner: str) -> Refusal:

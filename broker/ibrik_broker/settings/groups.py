@@ -44,6 +44,15 @@ Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 Networks = Annotated[tuple[IPvAnyNetwork, ...], NoDecode, BeforeValidator(_listed)]
 
 
+def host_name(host: str) -> str:
+    """A host without its domain, `ibrik-default-0`; an address as it is."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return host.partition(".")[0]
+    return host
+
+
 class Group(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 

@@ -8,6 +8,7 @@ import difflib
 import json
 import os
 import re
+import socket
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -37,6 +38,7 @@ from ibrik_broker.settings.groups import (
     PoolSettings,
     ShutdownSettings,
     TcpSettings,
+    host_name,
 )
 
 PREFIX = "IBRIK_"
@@ -83,6 +85,10 @@ class Settings(BaseSettings):
 
     data: Path = Path("data")
     """Folder of the log, the ids of this broker and its SQLite database. One broker at a time."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=253)] | None = None
+    """What this broker is called where it tells of itself; in a cluster the name of its pod. Empty:
+    that of `pool.advertise_host` without the domain, or the host's."""
 
     dev: bool = False
     """For a laptop: topics are created on first use and registration is open. Refused when a
@@ -131,6 +137,10 @@ class Settings(BaseSettings):
 
     logging: LoggingSettings = LoggingSettings()
     """What the process says about itself."""
+
+    @property
+    def broker_name(self) -> str:
+        return self.name or host_name(self.pool.advertise_host or socket.gethostname())
 
     @property
     def metadata_url(self) -> str:

@@ -156,6 +156,9 @@ GROUP_RECORDS = MetricSpec(
 STORAGE_FREE_BYTES = MetricSpec(
     "ibrik_storage_free_bytes", "gauge", "bytes", "Free space of the data folder's file system."
 )
+STORAGE_CAPACITY_BYTES = MetricSpec(
+    "ibrik_storage_capacity_bytes", "gauge", "bytes", "Size of the data folder's file system."
+)
 STORAGE_FULL = MetricSpec(
     "ibrik_storage_full", "gauge", "0 or 1", "1 while publishing is refused for want of space."
 )
@@ -339,6 +342,9 @@ DELIVERY_COMMITS = MetricSpec(
 
 # --- the program ------------------------------------------------------------------------------
 READY = MetricSpec("ibrik_ready", "gauge", "0 or 1", "1 while the broker takes new requests.")
+METADATA_READY = MetricSpec(
+    "ibrik_metadata_ready", "gauge", "0 or 1", "1 while the metadata database answers."
+)
 BUILD = MetricSpec(
     "ibrik_build_info", "gauge", "1", "Always 1; the version is its label.", ("version",)
 )

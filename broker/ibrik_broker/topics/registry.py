@@ -172,6 +172,9 @@ class Registry:
         rows = self._rows.values()
         return next((r for r in rows if (r.namespace, r.resource_name) == wanted), None)
 
+    def rows(self) -> list[TopicRow]:
+        return list(self._rows.values())
+
     def by_name(self, name: str) -> TopicRow | None:
         return self._rows.get(name)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ibrik_api.observed import content_fingerprint
 from ibrik_api.resources.destination import SecretReference
 from ibrik_broker.delivery.credentials import CredentialMissing, Credentials
 
@@ -107,7 +108,21 @@ def test_a_kubernetes_secret_is_a_file_named_after_it(tmp_path: Path) -> None:
 def test_a_fingerprint_shows_a_change_and_not_the_secret(tmp_path: Path) -> None:
     credentials = Credentials(tmp_path, {})
     (tmp_path / "token").write_text("hunter2")
-    first = credentials.fingerprint(FILE, "shop")
+    first = credentials.fingerprints()
     (tmp_path / "token").write_text("hunter34")
-    assert first != credentials.fingerprint(FILE, "shop")
-    assert (len(first), first) == (12, "f52fbd32b2b3")
+    assert credentials.fingerprints()["token"] != first["token"]
+    assert first == {"token": "f52fbd32b2b3"}
+
+
+def test_fingerprints_are_those_of_files_as_kubernetes_mounts_them(tmp_path: Path) -> None:
+    for version, value in (("..one", b"old"), ("..two", b"new")):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "shop.erp.token").write_bytes(value)
+    (tmp_path / "..data").symlink_to("..one")
+    (tmp_path / "shop.erp.token").symlink_to("..data/shop.erp.token")
+    credentials = Credentials(tmp_path, {})
+    assert credentials.fingerprints() == {"shop.erp.token": content_fingerprint(b"old")}
+    (tmp_path / "..next").symlink_to("..two")
+    (tmp_path / "..next").rename(tmp_path / "..data")
+    assert credentials.fingerprints() == {"shop.erp.token": content_fingerprint(b"new")}
+    assert Credentials(tmp_path / "missing", {}).fingerprints() == {}

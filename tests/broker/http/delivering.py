@@ -15,9 +15,7 @@ from ibrik_broker.delivery.guard import Guard
 from ibrik_broker.delivery.redrive import Redrive
 from ibrik_broker.delivery.replays import Replays
 from ibrik_broker.delivery.senders.factory import Senders
-from ibrik_broker.delivery.senders.parcel import Sender
 from ibrik_broker.delivery.tokens import Tokens
-from ibrik_broker.delivery.wishes import ChannelWish
 from ibrik_broker.http.catalogue import Delivery
 from ibrik_broker.http.consuming import ConsumerPlane, Subscriptions
 from ibrik_broker.metadata.attempts import AttemptHistory
@@ -31,6 +29,7 @@ from tests.support.registry import Parts
 @dataclass(frozen=True)
 class Delivering:
     delivery: Delivery
+    credentials: Credentials
     consumers: Subscriptions
 
     @property
@@ -42,29 +41,26 @@ class Delivering:
 async def delivering(parts: Parts, folder: Path) -> AsyncIterator[Delivering]:
     """Loopback may be delivered to; the metadata service of a cloud may not."""
     guard = Guard(Egress(allow_loopback=True))
-    senders = Senders(
-        guard=guard,
-        credentials=Credentials(folder / "credentials", {}),
-        engine=parts.engine,
-        clock_ms=clock_ms,
-    )
-
-    def make_sender(wish: ChannelWish) -> Sender:
-        return senders.open(wish.destination, wish.namespace)
-
+    credentials = Credentials(folder / "credentials", {})
+    senders = Senders(guard=guard, credentials=credentials, engine=parts.engine, clock_ms=clock_ms)
     async with asyncio.TaskGroup() as tasks:
         dispatcher = Dispatcher(
             parts.engine,
             DeliveryStore(parts.database),
             tasks,
-            make_sender=make_sender,
+            make_sender=lambda wish: senders.open(wish.destination, wish.namespace),
             ensure_topic=parts.registry.ensure_topic,
             clock_ms=clock_ms,
             ticks_ms=ticks_ms,
         )
         await dispatcher.start()
         catalogue = Catalogue(
-            parts.registry, parts.database, dispatcher, clock_ms=clock_ms, ticks_ms=ticks_ms
+            parts.registry,
+            parts.database,
+            dispatcher,
+            clock_ms=clock_ms,
+            ticks_ms=ticks_ms,
+            credential_fault=credentials.fault,
         )
         await catalogue.load()
         running = tasks.create_task(catalogue.run())
@@ -85,6 +81,7 @@ async def delivering(parts: Parts, folder: Path) -> AsyncIterator[Delivering]:
         try:
             yield Delivering(
                 Delivery(catalogue, dispatcher, history, guard, replays, redrive),
+                credentials,
                 Subscriptions(
                     dispatcher,
                     lambda name: catalogue.subscriptions.find(name).id,

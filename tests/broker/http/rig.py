@@ -17,6 +17,7 @@ from ibrik_broker.auth.gatekeeper import Gatekeeper
 from ibrik_broker.http.access import Access
 from ibrik_broker.http.admin import AdminPlane, build_admin_plane
 from ibrik_broker.http.data import DataPlane, build_data_plane
+from ibrik_broker.http.observed import Observer
 from ibrik_broker.http.server import DoorRunner
 from ibrik_broker.registrations.catalogue import Catalogue
 from ibrik_broker.settings import LimitSettings
@@ -194,6 +195,7 @@ async def running_doors(
             apply=delivers.delivery.catalogue.desired.outcomes,
             is_ready=lambda: rig.is_ready,
             collector=collector,
+            observer=observer_of(parts, delivers),
             token_file=token_file,
         )
         collector.add(admin.counters.readings)
@@ -207,6 +209,18 @@ async def running_doors(
             finally:
                 for runner in runners:
                     await runner.cleanup()
+
+
+def observer_of(parts: Parts, delivers: Delivering) -> Observer:
+    return Observer(
+        "broker-0",
+        parts.volume,
+        parts.database,
+        parts.engine,
+        parts.registry,
+        delivers.delivery.catalogue,
+        delivers.credentials,
+    )
 
 
 async def _listen(runner: DoorRunner) -> int:

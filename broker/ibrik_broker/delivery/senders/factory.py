@@ -24,7 +24,7 @@ class Senders:
         clock_ms: Callable[[], int],
     ) -> None:
         self._guard = guard
-        self._credentials = credentials
+        self.credentials = credentials
         self._engine = engine
         self._clock_ms = clock_ms
         self._client = HttpClient(guard)
@@ -39,14 +39,14 @@ class Senders:
             return TcpSender(
                 destination,
                 guard=self._guard,
-                credentials=self._credentials,
+                credentials=self.credentials,
                 namespace=namespace,
                 clock_ms=self._clock_ms,
             )
         return HttpSender(
             destination,
             client=self._client,
-            credentials=self._credentials,
+            credentials=self.credentials,
             namespace=namespace,
             clock_ms=self._clock_ms,
         )
