@@ -78,10 +78,14 @@ def failure_line(error: Exception) -> str:
 
 
 def _next_step(error: Exception) -> str:
+    from ibrik_cli.cluster import chosen
     from ibrik_client.errors import Unavailable
 
-    is_nobody_there = isinstance(error, Unavailable) and not error.code
-    return ". Is the broker running? Start one with: ibrik serve --dev" if is_nobody_there else ""
+    if not isinstance(error, Unavailable) or error.code:
+        return ""
+    if chosen() is not None:
+        return ". See what is wrong with: ibrik doctor"
+    return ". Is the broker running? Start one with: ibrik serve --dev"
 
 
 def _is_said_for_people(error: Exception) -> bool:

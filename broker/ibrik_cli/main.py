@@ -1,6 +1,6 @@
 """The `ibrik` command: assembles the commands and turns every failure into one line.
 
-Entry point of the distribution (`ibrik = "ibrik_cli.main:main"`).
+Entry points of the distribution: `ibrik`, and `kubectl-ibrik` as kubectl looks for plug-ins.
 """
 
 import os
@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from ibrik_api.kubernetes import DEFAULT_POOL
+from ibrik_cli.cluster import check_command, choose, take_options
 from ibrik_cli.commands import (
     bench,
     channel,
@@ -45,8 +47,20 @@ def root(
     _debug: Annotated[
         bool, typer.Option("--debug", help="Show the trace of a failure. Works at any place.")
     ] = False,
+    _context: Annotated[
+        str, typer.Option("--context", help="Cluster of your kubeconfig. Works at any place.")
+    ] = "",
+    _namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Namespace of the pool on a cluster.")
+    ] = "",
+    _pool: Annotated[
+        str, typer.Option("--pool", help="Pool on a cluster. Works at any place.")
+    ] = DEFAULT_POOL,
+    _kubeconfig: Annotated[
+        str, typer.Option("--kubeconfig", help="Another kubeconfig. Works at any place.")
+    ] = "",
 ) -> None:
-    """Only declares --debug; `run` reads it before typer does."""
+    """Only declares them; `run` takes them before typer reads the rest."""
 
 
 @app.command(epilog=examples("ibrik version", "ibrik version --short"))
@@ -75,16 +89,29 @@ for noun, module in NOUNS.items():
     app.add_typer(module.app, name=noun)
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], *, is_plugin: bool = False) -> int:
     """The exit code: 0 done, 1 refused or failed, 2 wrong usage."""
     given = list(arguments)
     end = given.index("--") if "--" in given else len(given)
     debug = "--debug" in given[:end] or bool(os.environ.get("IBRIK_DEBUG"))
     given = [a for i, a in enumerate(given) if a != "--debug" or i > end]
-    return run_guarded(
-        lambda: app(args=given, prog_name="ibrik", standalone_mode=False), debug=debug
-    )
+    return run_guarded(lambda: _call(given, is_plugin=is_plugin), debug=debug)
+
+
+def _call(arguments: Sequence[str], *, is_plugin: bool) -> object:
+    choose(None)
+    cluster, rest = take_options(arguments, is_plugin=is_plugin)
+    if cluster is not None:
+        check_command(rest)
+    name = "kubectl ibrik" if is_plugin else "ibrik"
+    choose(cluster)
+    return app(args=rest, prog_name=name, standalone_mode=False)
 
 
 def main() -> None:
     sys.exit(run(sys.argv[1:]))
+
+
+def plugin() -> None:
+    """`kubectl ibrik`: the same, for the cluster of the current context."""
+    sys.exit(run(sys.argv[1:], is_plugin=True))

@@ -1,12 +1,20 @@
-"""From a command to the client: one event loop, one connection, then the end."""
+"""From a command to the client: one event loop, one connection, then the end.
+
+On a cluster the connection goes through a forwarded port, and the admin token comes from the pool's
+Secret, but only for commands that need it.
+"""
 
 import asyncio
 import os
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from enum import Enum
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
 
+from ibrik_cli.cluster import Cluster, chosen
 from ibrik_cli.failures import Failure
 
 if TYPE_CHECKING:
@@ -17,6 +25,12 @@ ANSWER_WITHIN_S = 10.0
 """A person waits; a program that embeds the client has its own deadlines."""
 
 
+class Token(Enum):
+    """What stands for the token of commands that only read."""
+
+    NOT_NEEDED = "not needed"
+
+
 @asynccontextmanager
 async def open_client(
     server: str,
@@ -24,18 +38,57 @@ async def open_client(
     token_file: Path | None = None,
     admin: str | None = None,
     admin_token_file: Path | None = None,
+    registers: bool = False,
     deadline_s: float = ANSWER_WITHIN_S,
 ) -> AsyncIterator["Client"]:
+    """A client; `registers` says that it will change what only an admin token may."""
     from ibrik_client import RetryPolicy, connect
 
-    async with connect(
-        server,
-        token=read_token(token_file) if token_file else os.environ.get("IBRIK_TOKEN"),
-        admin_url=admin,
-        admin_token=read_token(admin_token_file) if admin_token_file else None,
-        retry=RetryPolicy(deadline_s=deadline_s),
-    ) as client:
-        yield client
+    token = read_token(token_file) if token_file else os.environ.get("IBRIK_TOKEN")
+    admin_token = read_token(admin_token_file) if admin_token_file else None
+    async with AsyncExitStack() as stack:
+        cluster = chosen()
+        if cluster is not None:
+            server, admin = await _forward(stack, cluster, needs_admin=admin is not None)
+            if registers and token is None:
+                token = await _admin_token(cluster)
+            if admin is not None and admin_token is None:
+                admin_token = await _admin_token(cluster)
+        yield await stack.enter_async_context(
+            connect(
+                server,
+                token=token,
+                admin_url=admin,
+                admin_token=admin_token,
+                retry=RetryPolicy(deadline_s=deadline_s),
+            )
+        )
+
+
+async def _forward(
+    stack: AsyncExitStack, cluster: Cluster, *, needs_admin: bool
+) -> tuple[str, str | None]:
+    """Addresses of both doors; the admin door of the first broker, where its service has none."""
+    from ibrik_api.kubernetes import ADMIN_PORT, pod_name
+    from ibrik_cli.kubectl import forwarded
+
+    # The forward is a process of its own: asked to end, we end it first.
+    signal.signal(signal.SIGTERM, _leave)
+    server = await stack.enter_async_context(forwarded(cluster))
+    if not needs_admin:
+        return server, None
+    pod = f"pod/{pod_name(cluster.pool, 0)}"
+    return server, await stack.enter_async_context(forwarded(cluster, pod, ADMIN_PORT))
+
+
+async def _admin_token(cluster: Cluster) -> str:
+    from ibrik_cli.kubectl import admin_token
+
+    return await admin_token(cluster)
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
 
 
 def read_token(file: Path) -> str:
@@ -50,19 +103,23 @@ def run_with_client(
     server: str,
     work: "Callable[[Client], Awaitable[T]]",
     *,
-    token_file: Path | None = None,
+    token_file: Path | Token | None = Token.NOT_NEEDED,
     admin: str | None = None,
     admin_token_file: Path | None = None,
     deadline_s: float = ANSWER_WITHIN_S,
 ) -> T:
-    """What `work` returns when it is given a client."""
+    """What `work` returns when it is given a client.
+
+    Commands that change registrations pass their `--token-file`, also when it is None.
+    """
 
     async def run() -> T:
         async with open_client(
             server,
-            token_file=token_file,
+            token_file=None if isinstance(token_file, Token) else token_file,
             admin=admin,
             admin_token_file=admin_token_file,
+            registers=token_file is not Token.NOT_NEEDED,
             deadline_s=deadline_s,
         ) as client:
             return await work(client)
