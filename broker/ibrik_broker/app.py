@@ -24,8 +24,13 @@ from ibrik_broker.http.admin import build_admin_plane
 from ibrik_broker.http.catalogue import Delivery as Registered
 from ibrik_broker.http.consuming import ConsumerPlane, Subscriptions
 from ibrik_broker.http.data import build_data_plane
+from ibrik_broker.http.door import Door
 from ibrik_broker.http.observed import Observer
+from ibrik_broker.http.operations import Operation
+from ibrik_broker.http.pool import pool_operations
+from ibrik_broker.http.routing import Places, Routing
 from ibrik_broker.http.server import DoorRunner
+from ibrik_broker.metadata.replays import ReplayRows
 from ibrik_broker.partitions.readings import engine_readings
 from ibrik_broker.settings import Listener, Settings
 from ibrik_broker.tcp.door import TcpDoor
@@ -163,7 +168,7 @@ class Doors:
     ) -> None:
         self.is_ready = False
         self._settings = settings
-        self._pool = core.pool
+        self._peers = core.peers
         self._delivery = delivery
         self._collector = BrokerCollector([partial(engine_readings, core.engine), self._readings])
         limits, drain_seconds = settings.limits, settings.shutdown.drain_ms / 1_000
@@ -183,6 +188,7 @@ class Doors:
                 Subscriptions(delivery.dispatcher, delivery.subscription_id, delivery.tokens),
             ),
             create_topic=create_topic,
+            make_routing=_make_routing(core, delivery),
         )
         admin = build_admin_plane(
             core.engine,
@@ -193,6 +199,7 @@ class Doors:
             collector=self._collector,
             observer=_observer(settings, core, delivery),
             token_file=settings.admin.token_file,
+            pool=_pool_operations(core, delivery),
         )
         self._collector.add(data.readings)
         self._collector.add(delivery.readings)
@@ -212,8 +219,9 @@ class Doors:
             tcp = _shown(bound[-1])
         bound.append(await _open(settings.admin, partial(_listen, self._admin, settings.admin)))
         self._delivery.listens_on(bound)
-        if self._pool is not None:
-            await self._pool.announce(http_port=bound[0][1], admin_port=bound[-1][1])
+        if self._peers is not None:
+            await self._peers.pool.announce(http_port=bound[0][1], admin_port=bound[-1][1])
+            await self._peers.notify()
         return (
             f"ibrik {__version__}  data {settings.data}  http {http}  tcp {tcp}  "
             f"admin {_shown(bound[-1])}  docs http://{_reachable(http)}/docs"
@@ -255,6 +263,26 @@ def _observer(settings: Settings, core: Core, delivery: Delivery) -> Observer:
         delivery.catalogue,
         delivery.senders.credentials,
     )
+
+
+def _make_routing(core: Core, delivery: Delivery) -> Callable[[Door], Routing] | None:
+    """What brings requests to the broker of their topic; None for one that is alone."""
+    if core.peers is None or delivery.following is None:
+        return None
+    places = Places(
+        core.peers.pool,
+        core.registry,
+        delivery.catalogue.subscriptions,
+        ReplayRows(core.database),
+        delivery.following,
+    )
+    return partial(Routing, places, core.peers)
+
+
+def _pool_operations(core: Core, delivery: Delivery) -> Callable[[Door], list[Operation]] | None:
+    if core.peers is None or delivery.following is None:
+        return None
+    return partial(pool_operations, pool=core.peers.pool, following=delivery.following)
 
 
 async def _open(

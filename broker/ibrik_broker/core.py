@@ -14,6 +14,7 @@ from typing import Self
 from ibrik_api.errors import Refusal
 from ibrik_broker.auth.clients import Clients
 from ibrik_broker.auth.publishers import Publishers
+from ibrik_broker.delivery.across import PublishAcross
 from ibrik_broker.delivery.credentials import Credentials
 from ibrik_broker.delivery.dispatcher import Dispatcher
 from ibrik_broker.delivery.egress import egress_policy
@@ -34,11 +35,14 @@ from ibrik_broker.metadata.replays import ReplayRows
 from ibrik_broker.metadata.topics import TopicRows
 from ibrik_broker.partitions.engine import Engine, EngineConfig
 from ibrik_broker.partitions.flush import FlushMode
+from ibrik_broker.pool.following import Following
 from ibrik_broker.pool.opening import open_pool
+from ibrik_broker.pool.peers import Peers
 from ibrik_broker.pool.pool import Pool
 from ibrik_broker.registrations.catalogue import Catalogue
 from ibrik_broker.settings import Settings
 from ibrik_broker.telemetry.metrics import Reading
+from ibrik_broker.topics.copies import Copies
 from ibrik_broker.topics.registry import Registry
 from ibrik_log.errors import LogError, StorageFailed, VolumeInUse
 from ibrik_log.files import RealDisk
@@ -69,8 +73,8 @@ class Core:
     registry: Registry
     publishers: Publishers
     clients: Clients
-    pool: Pool | None
-    """The brokers that it is one of; None: it is alone."""
+    peers: Peers | None
+    """The other brokers of its pool; None: it is alone."""
 
     @classmethod
     async def open(
@@ -96,12 +100,18 @@ class Core:
         )
         engine.start()
         registry = Registry(
-            engine, volume, TopicRows(database), clock_ms=clock_ms, namespace=settings.namespace
+            engine,
+            volume,
+            TopicRows(database),
+            clock_ms=clock_ms,
+            namespace=settings.namespace,
+            pool=pool,
         )
         publishers = Publishers(PublisherRows(database), clock_ms=clock_ms)
         clients = Clients(ClientRows(database), clock_ms=clock_ms)
         registry.on_delete.append(publishers.forget_topic)
-        core = cls(volume, database, engine, registry, publishers, clients, pool)
+        peers = None if pool is None else Peers(pool)
+        core = cls(volume, database, engine, registry, publishers, clients, peers)
         try:
             await publishers.load()
             await clients.load()
@@ -114,6 +124,8 @@ class Core:
     async def close(self) -> None:
         """Answer and flush what was accepted, leave clean marks, let go of the folder."""
         await self.engine.close()
+        if self.peers is not None:
+            await self.peers.close()
         await self.database.close()
         self.volume.close()
 
@@ -130,6 +142,8 @@ class Delivery:
     history: AttemptHistory
     replays: Replays
     redrive: Redrive
+    following: Following | None
+    """Keeps in step with the pool; None: this broker is alone."""
     _background: tuple[asyncio.Task[None], ...]
 
     @classmethod
@@ -145,18 +159,14 @@ class Delivery:
         )
         credentials = Credentials(settings.credentials_folder, os.environ)
         senders = Senders(
-            guard=guard, credentials=credentials, engine=core.engine, clock_ms=clock_ms
+            guard=guard,
+            credentials=credentials,
+            engine=core.engine,
+            clock_ms=clock_ms,
+            across=_across(core),
         )
         store = DeliveryStore(core.database)
-        dispatcher = Dispatcher(
-            core.engine,
-            store,
-            tasks,
-            make_sender=lambda wish: senders.open(wish.destination, wish.namespace),
-            ensure_topic=core.registry.ensure_topic,
-            clock_ms=clock_ms,
-            ticks_ms=ticks_ms,
-        )
+        dispatcher = _dispatcher(core, store, senders, tasks)
         catalogue = Catalogue(
             core.registry,
             core.database,
@@ -178,10 +188,13 @@ class Delivery:
             await replays.load()
         except Refusal as refusal:
             raise StartRefused(refusal.detail) from refusal
-        background = (
+        following = _following(core, catalogue)
+        background = [
             tasks.create_task(catalogue.run()),
             tasks.create_task(keep_history_short(history, clock_ms)),
-        )
+        ]
+        if following is not None:
+            background.append(tasks.create_task(following.run()))
         return cls(
             dispatcher,
             catalogue,
@@ -191,7 +204,8 @@ class Delivery:
             history,
             replays,
             redrive,
-            background,
+            following,
+            tuple(background),
         )
 
     def listens_on(self, addresses: Iterable[tuple[str, int]]) -> None:
@@ -235,6 +249,36 @@ async def _open_database(settings: Settings, volume: Volume) -> tuple[Database, 
         volume.close()
         raise StartRefused(_storage_sentence(settings, error)) from error
     return database, pool
+
+
+def _dispatcher(
+    core: Core, store: DeliveryStore, senders: Senders, tasks: asyncio.TaskGroup
+) -> Dispatcher:
+    return Dispatcher(
+        core.engine,
+        store,
+        tasks,
+        make_sender=lambda wish: senders.open(wish.destination, wish.namespace),
+        ensure_topic=core.registry.ensure_topic,
+        clock_ms=clock_ms,
+        ticks_ms=ticks_ms,
+        across=_across(core),
+    )
+
+
+def _across(core: Core) -> PublishAcross | None:
+    """The way to topics of other brokers; None for a broker that is alone."""
+    return None if core.peers is None else Copies(core.registry, core.peers).publish
+
+
+def _following(core: Core, catalogue: Catalogue) -> Following | None:
+    if core.peers is None:
+        return None
+    return Following(
+        core.peers.pool,
+        [core.registry.look, catalogue.look, core.publishers.look, core.clients.look],
+        size_bytes=lambda: sum(topic.size_bytes for topic in core.engine.topics()),
+    )
 
 
 def _replays(

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-START_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 90.0
 STOP_TIMEOUT_S = 30.0
 BANNER = re.compile(r"^ibrik \S+ .*\bhttp (\S+)\s+tcp (\S+)\s+admin (\S+)")
 COMMAND = (sys.executable, "-m", "ibrik_broker")

@@ -11,18 +11,27 @@ from collections.abc import Callable
 from ibrik_api.errors import Refusal
 from ibrik_broker.auth.publishers import changed_meanwhile
 from ibrik_broker.metadata.clients import ClientRow, ClientRows
-from ibrik_broker.metadata.rows import NameTaken, StaleRevision
+from ibrik_broker.metadata.rows import Mark, NameTaken, StaleRevision
 
 
 class Clients:
     def __init__(self, rows: ClientRows, *, clock_ms: Callable[[], int]) -> None:
         self._store = rows
         self._clock_ms = clock_ms
+        self._mark: Mark | None = None
         self._by_name: dict[str, ClientRow] = {}
         self._lock = asyncio.Lock()
 
     async def load(self) -> None:
         self._by_name = {row.name: row for row in await self._store.all()}
+
+    async def look(self) -> None:
+        """Learn what other brokers did. Raises Refusal `metadata-unavailable`."""
+        async with self._lock:
+            mark = await self._store.mark()
+            if mark != self._mark:
+                await self.load()
+                self._mark = mark
 
     def find(self, name: str) -> ClientRow | None:
         return self._by_name.get(name)

@@ -14,7 +14,7 @@ from hmac import compare_digest
 from ibrik_api.errors import Refusal
 from ibrik_broker.auth.tokens import MAX_TOKEN_CHARACTERS, new_token, token_hash
 from ibrik_broker.metadata.publishers import PublisherRow, PublisherRows
-from ibrik_broker.metadata.rows import NameTaken, StaleRevision
+from ibrik_broker.metadata.rows import Mark, NameTaken, StaleRevision
 
 Key = tuple[str, str]
 """Topic and name."""
@@ -31,12 +31,21 @@ class Publishers:
         self._store = rows
         self._clock_ms = clock_ms
         self._random_bytes = random_bytes
+        self._mark: Mark | None = None
         self._by_key: dict[Key, PublisherRow] = {}
         self._by_hash: dict[bytes, PublisherRow] = {}
         self._lock = asyncio.Lock()
 
     async def load(self) -> None:
         await self._refresh()
+
+    async def look(self) -> None:
+        """Learn what other brokers did. Raises Refusal `metadata-unavailable`."""
+        async with self._lock:
+            mark = await self._store.mark()
+            if mark != self._mark:
+                await self._refresh()
+                self._mark = mark
 
     # --- look -----------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from ibrik_api.names import MAX_NAME_LENGTH, message_id
 from ibrik_api.resources.subscription import OnExhausted
 from ibrik_api.resources.topic import TopicSpec
 from ibrik_api.timestamps import format_timestamp
+from ibrik_broker.delivery.across import PublishAcross, publish
 from ibrik_broker.delivery.flow import Flow
 from ibrik_broker.delivery.message import Delivery
 from ibrik_broker.delivery.wishes import SubscriptionWish
@@ -71,7 +72,10 @@ class DeadLetters:
         engine: Engine,
         ensure_topic: Callable[[str, TopicSpec], Awaitable[None]],
         clock_ms: Callable[[], int],
+        across: PublishAcross | None = None,
     ) -> None:
+        """`across` publishes to topics of other brokers."""
+        self._across = across
         self._engine = engine
         self._ensure_topic = ensure_topic
         self._clock_ms = clock_ms
@@ -99,7 +103,7 @@ class DeadLetters:
     async def _write(
         self, name: str, flow: Flow, wish: SubscriptionWish, delivery: Delivery, reason: Reason
     ) -> None:
-        target = await self._topic(name)
+        await self._make(name)
         assert flow.topic is not None, "a message in hand has a topic"
         place = message_id(flow.topic.id, delivery.partition, delivery.offset)
         record = delivery.record
@@ -114,16 +118,12 @@ class DeadLetters:
         ]
         source = source_in(dict(headers))
         letter = Message(Record(record.key, record.value, headers), None, letter_id, source)
-        await self._engine.publish(target, [letter])
+        await publish(self._engine, name, letter, self._across)
 
-    async def _topic(self, name: str) -> Topic:
-        try:
-            return self._engine.topic(name)
-        except Refusal as refusal:
-            if refusal.code != "unknown-topic":
-                raise
-        await self._ensure_topic(name, DEAD_LETTER_SPEC)
-        return self._engine.topic(name)
+    async def _make(self, name: str) -> None:
+        """The topic, when there is none; in a pool it comes to the broker of the original's."""
+        if self._engine.served(name) is None and name not in self._engine.absent:
+            await self._ensure_topic(name, DEAD_LETTER_SPEC)
 
     def _headers(
         self, topic: Topic, own_id: str, wish: SubscriptionWish, delivery: Delivery, reason: Reason

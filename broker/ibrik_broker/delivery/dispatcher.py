@@ -13,6 +13,7 @@ from functools import partial
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.subscription import Mode
 from ibrik_api.resources.topic import TopicSpec
+from ibrik_broker.delivery.across import PublishAcross
 from ibrik_broker.delivery.alarms import Alarms
 from ibrik_broker.delivery.clocks import Clocks
 from ibrik_broker.delivery.deadletters import DeadLetters, redriven_id
@@ -55,13 +56,14 @@ class Dispatcher:
         clock_ms: Callable[[], int],
         ticks_ms: Callable[[], int],
         sends_max: int = SENDS_MAX,
+        across: PublishAcross | None = None,
     ) -> None:
         self.on_halt: Callable[[str, str, str], Awaitable[None]] = _nobody_listens
         """Told when a channel is gone or a subscription stopped at a gap: (kind, id, reason)."""
         self.store = store
         self.ledger = Ledger(store, clock_ms)
         self.alarms = Alarms(ticks_ms)
-        self.dead_letters = DeadLetters(engine, ensure_topic, clock_ms)
+        self.dead_letters = DeadLetters(engine, ensure_topic, clock_ms, across)
         self.reader = RecordReader()
         self.latencies: dict[str, Histogram] = {}
         self._engine = engine

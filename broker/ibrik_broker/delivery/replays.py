@@ -18,6 +18,7 @@ from ibrik_api.errors import Refusal
 from ibrik_api.resources.destination import Destination, TopicDestination
 from ibrik_api.resources.subscription import GroupType, Mode, Retry
 from ibrik_api.resources.topic import Ordering, RetryPreset
+from ibrik_broker.delivery.across import is_elsewhere
 from ibrik_broker.delivery.dispatcher import Dispatcher
 from ibrik_broker.delivery.filters import Filter
 from ibrik_broker.delivery.flow_plan import FlowPlan
@@ -91,7 +92,7 @@ class Replays:
         Raises Refusal `metadata-unavailable`.
         """
         for row in await self._rows.all():
-            if row.kind is not ReplayKind.REPLAY:
+            if row.kind is not ReplayKind.REPLAY or is_elsewhere(self._engine, row.topic):
                 continue
             job = self._jobs[row.id] = self._job(row)
             if job.is_running:
@@ -145,7 +146,7 @@ class Replays:
         offset-below-start, offset-above-end …
         """
         topic = self._engine.topic(wish.topic)
-        if wish.target_topic is not None:
+        if wish.target_topic is not None and not is_elsewhere(self._engine, wish.target_topic):
             self._engine.topic(wish.target_topic)
         channel_id = None if wish.channel is None else self._channel_id(wish.channel)
         ranges = await plan_ranges(topic, wish.start, wish.end, wish.partitions)

@@ -116,9 +116,11 @@ def build_admin_plane(
     observer: Observer,
     apply: Apply | None = None,
     token_file: Path | None = None,
+    pool: Callable[[Door], list[Operation]] | None = None,
 ) -> AdminPlane:
     """`apply` makes desired resources so, of all kinds; None: of topics alone.
 
+    `pool` makes the operations that brokers of a pool ask of each other; None: this one is alone.
     `token_file` None leaves the door open: only on loopback, which the settings see to.
     """
     gate = BodyGate(limits.in_flight_bytes)
@@ -137,6 +139,8 @@ def build_admin_plane(
         _observed(observer, tokens),
         *_open(admin),
     ]
+    if pool is not None:
+        operations += pool(door)
     counters = RouteCounters()
     app = web.Application()
     add_docs(app, partial(build_document, "Ibrik administration", DESCRIPTION, operations))

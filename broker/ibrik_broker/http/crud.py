@@ -22,6 +22,8 @@ from ibrik_broker.http.read import parse_count
 
 MAX_RESOURCE_BYTES = 256 * 1024
 ANY = "*"
+KEPT_BODY = "body"
+"""Where a request keeps the body that was received already."""
 
 BodyT = TypeVar("BodyT", bound=msgspec.Struct)
 ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
@@ -43,7 +45,16 @@ async def read_body(door: Door, request: web.Request, shape: type[BodyT]) -> Bod
         raise Refusal("invalid-request", f"The body is not as documented: {error}.") from error
 
 
+async def keep_body(door: Door, request: web.Request) -> Any:
+    """The body as JSON for whoever has to know where the request goes; it can be read again."""
+    request[KEPT_BODY] = await _read(door, request, MAX_RESOURCE_BYTES)
+    return _decode(request[KEPT_BODY])
+
+
 async def _read(door: Door, request: web.Request, limit_bytes: int) -> bytes:
+    kept: bytes | None = request.get(KEPT_BODY)
+    if kept is not None:
+        return kept
     claim = door.gate.claim()
     try:
         return await door.bodies.read(request, limit_bytes, claim)

@@ -32,6 +32,7 @@ from ibrik_broker.topics.registry import Registry
 
 if TYPE_CHECKING:
     from ibrik_broker.http.consuming import ConsumerPlane
+    from ibrik_broker.http.routing import Routing
 
 HEARTBEAT_MS = 15_000
 DESCRIPTION = (
@@ -71,12 +72,14 @@ def build_data_plane(
     delivery: Delivery | None = None,
     create_topic: Callable[[str], Awaitable[None]] | None = None,
     make_consumers: "Callable[[Door, int], ConsumerPlane] | None" = None,
+    make_routing: "Callable[[Door], Routing] | None" = None,
     heartbeat_ms: int = HEARTBEAT_MS,
 ) -> DataPlane:
     """`create_topic` makes a topic on first use (`--dev`); None refuses unknown topics.
 
     `delivery` serves channels, subscriptions and subscribers. `make_consumers` makes what serves
     consumers, of the door and the time of a heartbeat. Without both it serves topics alone.
+    `make_routing` brings requests to other brokers of a pool.
     """
     gate = BodyGate(limits.in_flight_bytes)
     patience = Patience(limits.request_timeout_ms)
@@ -84,16 +87,16 @@ def build_data_plane(
     door = Door(engine, limits, gate, BodyReader(limits), patience, create_topic, admission)
     stream = Stream(door, heartbeat_ms)
     consumers = None if make_consumers is None else make_consumers(door, heartbeat_ms)
-    operations = access.restrict(
-        [
-            *message_operations(door, stream),
-            *topic_operations(door, registry, allocate_producer_id),
-            *publisher_operations(door, publishers),
-            *client_operations(door, clients),
-            *(() if delivery is None else catalogue_operations(door, delivery)),
-            *(() if consumers is None else consumers.operations),
-        ]
-    )
+    routing = None if make_routing is None else make_routing(door)
+    operations = [
+        *message_operations(door, stream),
+        *topic_operations(door, registry, allocate_producer_id),
+        *publisher_operations(door, publishers),
+        *client_operations(door, clients),
+        *(() if delivery is None else catalogue_operations(door, delivery)),
+        *(() if consumers is None else consumers.operations),
+    ]
+    operations = access.restrict(operations if routing is None else routing.route(operations))
     counters = RouteCounters()
     app = web.Application()
     add_docs(app, partial(build_document, "Ibrik", DESCRIPTION, operations))
@@ -103,6 +106,8 @@ def build_data_plane(
         stream.close()
         if consumers is not None:
             consumers.close()
+        if routing is not None:
+            routing.close()
 
     app.on_shutdown.append(say_goodbye)
     return DataPlane(app, operations, stream, gate, counters, consumers)

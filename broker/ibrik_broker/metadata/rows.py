@@ -4,11 +4,12 @@ What topics, channels, subscriptions, publishers and clients have in common; the
 (`topics.py`, `resources.py`, `publishers.py`, `clients.py`) say which table and which value.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, Row, Table, delete, insert, select, update
+from sqlalchemy import Connection, Row, Table, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ibrik_broker.metadata.database import Database
@@ -38,6 +39,17 @@ class RevisedRow:
     updated_ms: int
 
 
+class Mark(NamedTuple):
+    """The same as before: nobody changed any row of a table in between."""
+
+    rows: int
+    revisions: int | None
+    updated_ms: int | None
+
+
+IDS_AT_ONCE = 500
+"""Of one query; a database takes a bounded number of parameters."""
+
 Value = TypeVar("Value", bound=RevisedRow)
 
 
@@ -64,6 +76,30 @@ class RevisedRows(Generic[Value]):
             rows = await connection.execute(select(self._table).where(self._table.c.id == row_id))
             row = rows.one_or_none()
             return None if row is None else self._read(row)
+
+    async def mark(self) -> Mark:
+        """What moves with every change of any row; one cheap query."""
+        columns = self._table.c
+        statement = select(func.count(), func.sum(columns.revision), func.max(columns.updated_ms))
+        async with self._database.transaction() as connection:
+            return Mark(*(await connection.execute(statement)).one())
+
+    async def revisions(self) -> dict[str, int]:
+        """Of all rows, by id."""
+        statement = select(self._table.c.id, self._table.c.revision)
+        async with self._database.transaction() as connection:
+            rows = await connection.execute(statement)
+            return {row.id: row.revision for row in rows}
+
+    async def some(self, ids: Sequence[str]) -> list[Value]:
+        """Those of these ids that are there."""
+        found = []
+        async with self._database.transaction() as connection:
+            for first in range(0, len(ids), IDS_AT_ONCE):
+                some = self._table.c.id.in_(ids[first : first + IDS_AT_ONCE])
+                rows = await connection.execute(select(self._table).where(some))
+                found += [self._read(row) for row in rows]
+        return found
 
     async def insert(self, row: Value) -> Value:
         """Raises NameTaken."""

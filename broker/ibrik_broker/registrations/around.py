@@ -29,18 +29,27 @@ class Around:
         topic = self._registry.served(found.name)
         return FoundTopic(found.name, None if topic is None else topic.spec)
 
+    def is_elsewhere(self, row: ResourceRow, reference: str) -> bool:
+        """Whether another broker owns the topic, and serves what reads it."""
+        found = self._topic_row(row, reference)
+        return found is not None and self._registry.by_name(found.name) is None
+
+    def owner(self, row: ResourceRow, reference: str) -> str | None:
+        found = self._topic_row(row, reference)
+        return None if found is None else found.owner
+
     def refuse_unknown_topic(self, name: str) -> None:
         """Raises Refusal `unknown-topic`, `topic-detached` … when it is not served."""
         self._registry.engine.topic(name)
 
     def _topic_row(self, row: ResourceRow, reference: str) -> TopicRow | None:
-        named = self._registry.by_name(reference)
+        named = self._registry.find(reference)
         if named is not None:
             if row.origin is Origin.API:
                 return named
             if (named.namespace, named.resource_name) == (row.namespace, reference):
                 return named
-        owned = self._registry.by_identity(row.namespace, reference)
+        owned = self._registry.find_identity(row.namespace, reference)
         if owned is None and named is not None and named.namespace == row.namespace:
             return named
         return owned

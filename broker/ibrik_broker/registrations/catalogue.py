@@ -97,6 +97,12 @@ class Catalogue:
         async with self._turns:
             await self._finish()
 
+    async def look(self) -> None:
+        """Learn what other brokers did. Raises Refusal `metadata-unavailable`."""
+        async with self._turns:
+            await self.channels.look()
+            await self.subscriptions.look()
+
     async def on_halt(self, kind: str, identity: str, reason: str) -> None:
         """The dispatcher stopped something: keep that, so that a restart does not forget it.
 

@@ -167,6 +167,9 @@ class Channels(Collection[ChannelSpec, ChannelWish, Channel]):
     async def drop(self, entry: Entry[ChannelWish]) -> None:
         """Subscriptions that name it wait; their cursors stay."""
         await self.entries.delete(entry)
+        await self.on_gone(entry)
+
+    async def on_gone(self, entry: Entry[ChannelWish]) -> None:
         await self.users.serve_all(self._uses.of(entry.key))
         if entry.wish is not None:
             await self._dispatcher.drop_channel(entry.id)

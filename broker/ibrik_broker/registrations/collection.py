@@ -76,6 +76,14 @@ class Collection(ABC, Generic[SpecT, WishT, ViewT]):
         for entry in list(self.entries):
             await self.try_again(entry)
 
+    async def look(self) -> None:
+        """Take over what other brokers changed. In a turn. Raises Refusal."""
+        changed, gone = await self.entries.look()
+        for entry in gone:
+            await self.on_gone(entry)
+        for entry in changed:
+            await self.try_again(entry)
+
     async def try_again(self, entry: Entry[WishT]) -> None:
         """What fails is marked, and told once."""
         was_unfinished = entry.is_unfinished
@@ -306,6 +314,10 @@ class Collection(ABC, Generic[SpecT, WishT, ViewT]):
     @abstractmethod
     async def drop(self, entry: Entry[WishT]) -> None:
         """Remove the row, then what the dispatcher has of it."""
+
+    @abstractmethod
+    async def on_gone(self, entry: Entry[WishT]) -> None:
+        """Another broker removed the row: let go of what the dispatcher has of it."""
 
     def check_resume(self, entry: Entry[WishT]) -> None:
         """Raises Refusal when the wish itself says pause."""

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from ibrik_api.errors import Refusal
+from ibrik_broker.metadata.follow import Follower
 from ibrik_broker.metadata.resources import ResourceRow, ResourceRows
 from ibrik_broker.metadata.rows import NameTaken, StaleRevision
 from ibrik_broker.registrations.conditions import Health
@@ -31,6 +32,8 @@ class Entry(Generic[WishT]):
     """What the dispatcher was told last; None: nothing, or it was told to stop."""
     is_unfinished: bool = False
     """Something of the row is still to be carried out."""
+    is_elsewhere: bool = False
+    """Another broker of the pool serves it."""
     is_new: bool = False
     """Its row was inserted just now: there is nothing else of it in the database."""
     health: Health = field(default_factory=Health)
@@ -56,11 +59,27 @@ class Entries(Generic[WishT]):
         self._clock_ms = clock_ms
         self._by_key: dict[Key, Entry[WishT]] = {}
         self._by_id: dict[str, Entry[WishT]] = {}
+        self._follower = Follower(rows)
 
     async def load(self) -> None:
         """Read all rows, in one query."""
         for row in await self._rows.all():
             self._add(Entry(row))
+
+    async def look(self) -> tuple[list[Entry[WishT]], list[Entry[WishT]]]:
+        """What other brokers changed, and what they removed. In a turn, as every change."""
+        known = {row_id: entry.row.revision for row_id, entry in self._by_id.items()}
+        news = await self._follower.look(known)
+        gone = [self._by_id[row_id] for row_id in news.gone]
+        for entry in gone:
+            self._remove(entry)
+        changed = []
+        for row in news.changed:
+            entry = self._by_id.get(row.id) or Entry(row)
+            entry.row = row
+            self._add(entry)
+            changed.append(entry)
+        return changed, gone
 
     def get(self, key: Key) -> Entry[WishT] | None:
         return self._by_key.get(key)
@@ -116,8 +135,7 @@ class Entries(Generic[WishT]):
             fresh = await self._rows.get(entry.id)
             if fresh is not None:
                 await self._rows.delete(fresh)
-        del self._by_key[entry.key]
-        del self._by_id[entry.id]
+        self._remove(entry)
 
     async def _update(self, row: ResourceRow, changes: dict[str, Any]) -> ResourceRow:
         try:
@@ -136,6 +154,11 @@ class Entries(Generic[WishT]):
         entry: Entry[WishT] = Entry(found, is_unfinished=True)
         self._add(entry)
         return entry
+
+    def _remove(self, entry: Entry[WishT]) -> None:
+        del self._by_id[entry.id]
+        if self._by_key.get(entry.key) is entry:
+            del self._by_key[entry.key]
 
     def _add(self, entry: Entry[WishT]) -> None:
         entry.row = _compact(entry.row)

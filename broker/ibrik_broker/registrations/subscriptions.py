@@ -106,6 +106,11 @@ class Subscriptions(Collection[SubscriptionSpec, Told, Subscription]):
             for row in rows
         )
 
+    def owner(self, row: ResourceRow) -> str | None:
+        """The broker of a pool that serves it; None when its topic is not there."""
+        spec = self.stored(row)
+        return None if spec is None else self._around.owner(row, spec.topic_ref.name)
+
     # --- over HTTP --------------------------------------------------------------------------------
 
     async def delete(
@@ -167,9 +172,14 @@ class Subscriptions(Collection[SubscriptionSpec, Told, Subscription]):
     async def serve(self, entry: Entry[Told], *, again: bool = False) -> None:
         await self.finish_closing(entry.id)
         if entry.row.state is ResourceState.DETACHED:
+            await self._leave(entry)
             return
         spec = self.parse(entry.row.spec)
         self._uses.put(entry.row, spec)
+        entry.is_elsewhere = self._around.is_elsewhere(entry.row, spec.topic_ref.name)
+        if entry.is_elsewhere:
+            await self._leave(entry)
+            return
         told = entry.wish
         known = None if told is None else told.subscription.filter
         resolution = resolve(entry.row, spec, _filter_of(spec, known), self._around)
@@ -222,7 +232,17 @@ class Subscriptions(Collection[SubscriptionSpec, Told, Subscription]):
             await self._dispatcher.drop_channel(subscription_id)
         del self.closing[subscription_id]
 
+    async def on_gone(self, entry: Entry[Told]) -> None:
+        self._uses.remove(entry.id)
+        await self._leave(entry)
+
     # --- parts ------------------------------------------------------------------------------------
+
+    async def _leave(self, entry: Entry[Told]) -> None:
+        """Another broker serves it, or removed it: what is kept of it is that broker's."""
+        entry.health.note({}, self._clock_ms())
+        if entry.wish is not None:
+            await self._close(entry, forget=False)
 
     async def _close(self, entry: Entry[Told], *, forget: bool) -> None:
         has_inline = entry.wish is not None and entry.wish.inline is not None

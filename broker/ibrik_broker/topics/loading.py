@@ -17,6 +17,7 @@ from ibrik_broker.metadata.topics import TopicRow, TopicRows, TopicState
 from ibrik_broker.partitions.engine import Engine
 from ibrik_broker.partitions.refusals import detached
 from ibrik_broker.topics.desired import stored_spec
+from ibrik_broker.topics.elsewhere import Elsewhere
 from ibrik_log.errors import LogError, StorageFailed
 from ibrik_log.volume import TopicFolder, Volume
 
@@ -43,13 +44,16 @@ class Loader:
         volume: Volume,
         store: TopicRows,
         clock_ms: Callable[[], int],
+        *,
         on_delete: Sequence[Forget] = (),
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self._engine = engine
         self._volume = volume
         self._store = store
         self._clock_ms = clock_ms
         self._on_delete = on_delete
+        self._elsewhere = elsewhere
         self._rows: dict[str, TopicRow] = {}
         self._findings: list[Finding] = []
 
@@ -58,9 +62,14 @@ class Loader:
         listed = await asyncio.to_thread(self._volume.topics)
         folders = {folder.topic_id: folder for folder in listed}
         unreadable = set(self._volume.unreadable)
-        for row in await self._store.all():
-            await self._load(row, folders.pop(row.id, None))
-            unreadable.discard(row.id)
+        for found in await self._store.all():
+            folder = folders.pop(found.id, None)
+            unreadable.discard(found.id)
+            row = await self._claimed(found, folder)
+            if self._elsewhere is None or self._elsewhere.pool.is_me(row.owner):
+                await self._load(row, folder)
+            else:
+                self._elsewhere.put(row)
         for folder in folders.values():
             self._report(
                 folder.topic_id,
@@ -77,6 +86,13 @@ class Loader:
                 "database. It is kept, not served. Restore its topic.json from a backup.",
             )
         return self._rows, self._findings
+
+    async def _claimed(self, row: TopicRow, folder: TopicFolder | None) -> TopicRow:
+        """What is older than pools belongs to whoever has its folder, from now on."""
+        if self._elsewhere is None or row.owner is not None or folder is None:
+            return row
+        now_ms, owner = self._clock_ms(), self._volume.volume_id
+        return await self._store.update(row, now_ms=now_ms, owner=owner)
 
     async def _load(self, row: TopicRow, folder: TopicFolder | None) -> None:
         match row.state:

@@ -7,6 +7,7 @@ What a desired resource means is decided in `desired.py`; how topics look is in 
 
 import asyncio
 import uuid
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -22,11 +23,13 @@ from ibrik_broker.metadata.topics import TopicRow, TopicRows, TopicState
 from ibrik_broker.partitions.engine import Engine
 from ibrik_broker.partitions.refusals import detached, translated
 from ibrik_broker.partitions.topic import Topic
+from ibrik_broker.pool.pool import Pool
 from ibrik_broker.topics.applying import apply_resources
 from ibrik_broker.topics.changes import Listeners
 from ibrik_broker.topics.desired import adopted_spec, check_adoption, stored_spec
+from ibrik_broker.topics.elsewhere import Elsewhere
 from ibrik_broker.topics.loading import Finding, Forget, Loader
-from ibrik_broker.topics.owner import Owner
+from ibrik_broker.topics.owner import Owner, changes_of, identity_of
 from ibrik_broker.topics.refusals import (
     is_empty,
     not_empty,
@@ -51,6 +54,7 @@ class Registry:
         *,
         clock_ms: Callable[[], int],
         namespace: str = "default",
+        pool: Pool | None = None,
     ) -> None:
         self.namespace = namespace
         """Namespace of objects that are made over HTTP."""
@@ -66,13 +70,28 @@ class Registry:
         self._clock_ms = clock_ms
         self._rows: dict[str, TopicRow] = {}
         self._lock = asyncio.Lock()
+        self.elsewhere = None if pool is None else Elsewhere(pool, engine, rows, self.on_change)
+        """Topics of other brokers; None when this broker is alone."""
 
     async def load(self) -> list[Finding]:
         """Finish what a crash interrupted, open every topic, report what does not fit together."""
         async with self._lock:
-            loader = Loader(self.engine, self._volume, self._store, self._clock_ms, self.on_delete)
+            loader = Loader(
+                self.engine,
+                self._volume,
+                self._store,
+                self._clock_ms,
+                on_delete=self.on_delete,
+                elsewhere=self.elsewhere,
+            )
             self._rows, self.findings = await loader.load()
         return self.findings
+
+    async def look(self) -> None:
+        """Learn what other brokers did. Raises Refusal `metadata-unavailable`."""
+        if self.elsewhere is not None:
+            async with self._lock:
+                await self.elsewhere.look(self._rows.values())
 
     # --- look -----------------------------------------------------------------------------------
 
@@ -178,6 +197,23 @@ class Registry:
     def by_name(self, name: str) -> TopicRow | None:
         return self._rows.get(name)
 
+    def find(self, name: str) -> TopicRow | None:
+        """Whoever owns it."""
+        found = self._rows.get(name)
+        return found if found or self.elsewhere is None else self.elsewhere.by_name(name)
+
+    def find_identity(self, namespace: str, resource_name: str) -> TopicRow | None:
+        """Whoever owns it."""
+        found = self.by_identity(namespace, resource_name)
+        if found is not None or self.elsewhere is None:
+            return found
+        return self.elsewhere.by_identity(namespace, resource_name)
+
+    def counts(self) -> dict[str, int]:
+        """How many topics each broker owns, by its id."""
+        others = () if self.elsewhere is None else self.elsewhere.rows()
+        return Counter(row.owner for row in (*self._rows.values(), *others) if row.owner)
+
     async def settled(self, row: TopicRow | None) -> TopicRow | None:
         """The row, or None after the removal that an unavailable database interrupted is done."""
         if row is None or row.state is not TopicState.DELETING:
@@ -208,7 +244,7 @@ class Registry:
     async def update(self, row: TopicRow, spec: TopicSpec, owner: Owner | None) -> TopicRow:
         topic = self.engine.topic(row.name)
         old, before = stored_spec(row), row
-        row = await self._change(row, **_changes(row, spec, owner))
+        row = await self._change(row, **changes_of(row, spec, owner))
         await self._add_partitions(row, old, spec)
         await self.engine.update_topic(topic, spec)
         self.on_change.tell(before, row)
@@ -216,7 +252,7 @@ class Registry:
 
     async def readopt(self, row: TopicRow, spec: TopicSpec, owner: Owner) -> TopicRow:
         old, before = stored_spec(row), row
-        row = await self._change(row, state=TopicState.READY, **_changes(row, spec, owner))
+        row = await self._change(row, state=TopicState.READY, **changes_of(row, spec, owner))
         await self._add_partitions(row, old, spec)
         await self._serve(row, spec)
         self.on_change.tell(before, row)
@@ -224,7 +260,7 @@ class Registry:
 
     async def record(self, row: TopicRow, owner: Owner) -> TopicRow:
         before = row
-        row = await self._change(row, **_identity(row, owner, row.generation))
+        row = await self._change(row, **identity_of(row, owner, row.generation))
         self.on_change.tell(before, row)
         return row
 
@@ -306,6 +342,9 @@ class Registry:
         try:
             return await self._store.insert(row)
         except NameTaken as error:
+            if self.elsewhere is not None:
+                await self.elsewhere.look(self._rows.values())
+                self._refuse_unavailable(row.name)  # another broker was faster
             raise Refusal(
                 "topic-exists",
                 f"The database holds another topic '{row.name}' that is not served yet. "
@@ -354,21 +393,3 @@ class Registry:
         refusal = self.engine.absent.get(name)
         if refusal is not None:
             raise refusal.with_traceback(None)
-
-
-def _changes(row: TopicRow, spec: TopicSpec, owner: Owner | None) -> dict[str, Any]:
-    generation = row.generation + 1
-    if owner is None:
-        return {"spec": spec.document(), "generation": generation}
-    return {"spec": spec.document(), **_identity(row, owner, generation)}
-
-
-def _identity(row: TopicRow, owner: Owner, generation: int) -> dict[str, Any]:
-    is_same = (row.namespace, row.resource_name) == (owner.namespace, owner.resource_name)
-    return {
-        "namespace": owner.namespace,
-        "resource_name": owner.resource_name,
-        "origin": owner.origin,
-        "resource_uid": owner.uid or (row.resource_uid if is_same else None),
-        "generation": generation if owner.generation is None else owner.generation,
-    }

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from ibrik_api.resources.destination import Destination
+from ibrik_broker.delivery.across import PublishAcross
 from ibrik_broker.delivery.credentials import Credentials
 from ibrik_broker.delivery.guard import Guard
 from ibrik_broker.delivery.senders.http import HttpClient, HttpSender
@@ -22,7 +23,9 @@ class Senders:
         credentials: Credentials,
         engine: Engine,
         clock_ms: Callable[[], int],
+        across: PublishAcross | None = None,
     ) -> None:
+        self._across = across
         self._guard = guard
         self.credentials = credentials
         self._engine = engine
@@ -33,7 +36,10 @@ class Senders:
         """A sender to `destination`, whose secrets and services are those of `namespace`."""
         if destination.topic is not None:
             return TopicSender(
-                destination.topic.name, engine=self._engine, timeout_ms=destination.timeout_ms
+                destination.topic.name,
+                engine=self._engine,
+                timeout_ms=destination.timeout_ms,
+                across=self._across,
             )
         if destination.tcp is not None:
             return TcpSender(

@@ -1,4 +1,4 @@
-"""Delivery into another topic of this broker: the same key, bytes and headers, published once.
+"""Delivery into another topic: the same key, bytes and headers, published once.
 
 The id of a copy is made from the place of the original, so a repeat inside the deduplication window
 of the target is answered with the first copy, also after a restart. It stands where an idempotency
@@ -9,6 +9,7 @@ import asyncio
 
 from ibrik_api.errors import Refusal
 from ibrik_api.names import message_id
+from ibrik_broker.delivery.across import PublishAcross, publish
 from ibrik_broker.delivery.answers import Answer, failed
 from ibrik_broker.delivery.senders.failures import failure
 from ibrik_broker.delivery.senders.parcel import Parcel
@@ -21,9 +22,13 @@ _ABSENT = frozenset({"unknown-topic", "topic-detached", "topic-unavailable"})
 
 
 class TopicSender:
-    """One topic of this broker."""
+    """One topic, of this broker or another one of the pool."""
 
-    def __init__(self, name: str, *, engine: Engine, timeout_ms: int) -> None:
+    def __init__(
+        self, name: str, *, engine: Engine, timeout_ms: int, across: PublishAcross | None = None
+    ) -> None:
+        """`across` publishes to topics of other brokers."""
+        self._across = across
         self._name = name
         self._engine = engine
         self._timeout_s = timeout_ms / 1_000
@@ -34,8 +39,9 @@ class TopicSender:
         started_s = loop.time()
         retry_after_ms = None
         try:
-            topic = self._engine.topic(self._name)
-            await self._deadlines.wait(self._engine.publish(topic, [_copy(parcel)]))
+            await self._deadlines.wait(
+                publish(self._engine, self._name, _copy(parcel), self._across)
+            )
         except Refusal as refusal:
             error = "unknown-topic" if refusal.code in _ABSENT else "refused"
             detail = f"{refusal.code}: {refusal.detail}"
