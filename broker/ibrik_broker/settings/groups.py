@@ -100,8 +100,10 @@ class AdminSettings(Listener):
     """TCP port of `/admin/v1`, health and metrics; 0 takes a free one."""
 
     token_file: Path | None = None
-    """File that holds the admin token, one per line (current, previous); read again when it
-    changes, so that a token rotates without a restart. Needed beyond loopback."""
+    """File that holds the admin tokens, one per line, or a folder with the files `current`,
+    `previous` and `archive`, as a mounted Secret is; read again when it changes, so that a token
+    rotates without a restart. The token in `archive` opens only what archive jobs need. Needed
+    beyond loopback."""
 
 
 class LogSettings(Group):
