@@ -157,14 +157,7 @@ class Delivery:
                 own_listeners=[(listener.host, listener.port) for listener in listeners],
             )
         )
-        credentials = Credentials(settings.credentials_folder, os.environ)
-        senders = Senders(
-            guard=guard,
-            credentials=credentials,
-            engine=core.engine,
-            clock_ms=clock_ms,
-            across=_across(core),
-        )
+        senders = _senders(settings, core, guard)
         store = DeliveryStore(core.database)
         dispatcher = _dispatcher(core, store, senders, tasks)
         catalogue = Catalogue(
@@ -173,7 +166,7 @@ class Delivery:
             dispatcher,
             clock_ms=clock_ms,
             ticks_ms=ticks_ms,
-            credential_fault=credentials.fault,
+            credential_fault=senders.credentials.fault,
         )
         history = AttemptHistory(core.database)
         replays = _replays(core, dispatcher, catalogue, history, tasks)
@@ -249,6 +242,17 @@ async def _open_database(settings: Settings, volume: Volume) -> tuple[Database, 
         volume.close()
         raise StartRefused(_storage_sentence(settings, error)) from error
     return database, pool
+
+
+def _senders(settings: Settings, core: Core, guard: Guard) -> Senders:
+    return Senders(
+        guard=guard,
+        credentials=Credentials(settings.credentials_folder, os.environ),
+        engine=core.engine,
+        clock_ms=clock_ms,
+        across=_across(core),
+        namespace=settings.namespace,
+    )
 
 
 def _dispatcher(

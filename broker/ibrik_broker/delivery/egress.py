@@ -4,6 +4,7 @@ Pure: addresses in, a reason out. Names are resolved and connections made in `gu
 here after DNS, for every connection. Registrations may ask `refuse_literal` beforehand.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -27,6 +28,8 @@ REASONS = {
 }
 """Why an address is denied: the label of the metric, and the words for people."""
 
+SERVICE_HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+\.svc)?")
+"""A Service beside the broker, or one of another namespace. Nothing public ends in `.svc`."""
 FORBIDDEN_PORTS = frozenset({22, 25, 2379, 2380, 6443, 10250, 10255})
 """ssh, smtp, etcd, the Kubernetes API server, kubelet: nothing there reads messages."""
 
@@ -121,10 +124,9 @@ class Egress:
         return None if reason is None else sentence(host, reason)
 
     def _may_be_private(self, host: str, address: Address, port: int, is_service: bool) -> bool:
-        # A Service's name is one word; one with dots would be looked up anywhere.
-        if self.allow_private or (is_service and "." not in host):
-            return True
         name = host.lower().rstrip(".")
+        if self.allow_private or (is_service and SERVICE_HOST.fullmatch(name)):
+            return True
         return any(rule.covers(name, address, port) for rule in self.allow)
 
 

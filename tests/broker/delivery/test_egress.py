@@ -88,6 +88,13 @@ def test_a_service_is_one_word() -> None:
     assert STRICT.refuse("erp.evil.test", "10.0.0.1", 80, True) == "private"
 
 
+def test_a_service_of_another_namespace_is_one_word_too() -> None:
+    assert STRICT.refuse("erp.other.svc", "10.0.0.1", 80, True) is None
+    assert STRICT.refuse("erp.other.svc", "10.0.0.1", 80, False) == "private"
+    for host in ("a.erp.other.svc", "erp.svc", "erp.other.svc.test", ".other.svc"):
+        assert STRICT.refuse(host, "10.0.0.1", 80, True) == "private"
+
+
 @pytest.mark.parametrize("port", sorted(FORBIDDEN_PORTS))
 def test_some_ports_are_denied_everywhere(port: int) -> None:
     assert refuse(LAPTOP, "93.184.216.34", port=port) == "forbidden-port"

@@ -24,7 +24,10 @@ class Senders:
         engine: Engine,
         clock_ms: Callable[[], int],
         across: PublishAcross | None = None,
+        namespace: str = "default",
     ) -> None:
+        """`namespace` is that of this broker: a Service beside it is found by its name alone."""
+        self._namespace = namespace
         self._across = across
         self._guard = guard
         self.credentials = credentials
@@ -55,6 +58,7 @@ class Senders:
             credentials=self.credentials,
             namespace=namespace,
             clock_ms=self._clock_ms,
+            domain="" if namespace == self._namespace else f".{namespace}.svc",
         )
 
     async def close(self) -> None:

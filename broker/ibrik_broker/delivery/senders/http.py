@@ -107,12 +107,15 @@ class HttpSender:
         credentials: Credentials,
         namespace: str,
         clock_ms: Callable[[], int],
+        domain: str = "",
     ) -> None:
+        """`domain` follows the name of a Service, when it is not beside the broker."""
         self._client = client
         self._clock_ms = clock_ms
         self._wardrobe = Wardrobe(destination, namespace, credentials, clock_ms)
-        is_service = destination.service is not None
-        self._method, self._url = _address(destination)
+        # A Service's name is one word; one with dots would be looked up anywhere.
+        is_service = destination.service is not None and "." not in destination.service.name
+        self._method, self._url = _address(destination, domain)
         self._host = self._url.raw_host or ""
         self._session = client.session(is_service=is_service)
         self._target = (self._host, is_service)
@@ -181,10 +184,10 @@ class HttpSender:
         """Connections belong to the client, which other senders share."""
 
 
-def _address(destination: Destination) -> tuple[str, URL]:
+def _address(destination: Destination, domain: str) -> tuple[str, URL]:
     if destination.service is not None:
         service = destination.service
-        url = URL(f"http://{service.name}:{service.port}{service.path}")
+        url = URL(f"http://{service.name}{domain}:{service.port}{service.path}")
         return service.method.value, url
     assert destination.http is not None
     return destination.http.method.value, URL(destination.http.url).with_user(None).with_fragment(

@@ -4,12 +4,13 @@ from pathlib import Path
 
 from ibrik_api.resources.destination import Destination
 from ibrik_broker.delivery.credentials import Credentials
+from ibrik_broker.delivery.egress import Egress
 from ibrik_broker.delivery.guard import Guard
 from ibrik_broker.delivery.senders.factory import Senders
 from ibrik_broker.delivery.senders.http import HttpSender
 from ibrik_broker.delivery.senders.tcp import TcpSender
 from ibrik_broker.delivery.senders.topic import TopicSender
-from tests.broker.delivery.senders.rig import NOW_MS, ON_LOOPBACK, endpoint, parcel
+from tests.broker.delivery.senders.rig import NOW_MS, ON_LOOPBACK, Names, endpoint, parcel
 from tests.broker.partitions.engine_support import read_all, running_engine
 
 
@@ -39,3 +40,38 @@ async def test_the_kind_of_the_destination_picks_the_sender(tmp_path: Path) -> N
         )
         await senders.close()
         assert (len(target.requests), len(await read_all(copies))) == (1, 1)
+
+
+async def test_a_service_is_looked_for_in_the_namespace_of_its_channel(tmp_path: Path) -> None:
+    names = Names(**{"erp": ["127.0.0.1"], "erp.other.svc": ["127.0.0.1"]})
+    async with running_engine(tmp_path) as rig, endpoint() as target:
+        senders = Senders(
+            guard=Guard(ON_LOOPBACK, resolver=names),
+            credentials=Credentials(tmp_path, {}),
+            engine=rig.engine,
+            clock_ms=lambda: NOW_MS,
+            namespace="shop",
+        )
+        fields = {"service": {"name": "erp", "port": target.port}}
+        for namespace in ("shop", "other"):
+            sender = senders.open(Destination.model_validate(fields), namespace)
+            assert (await sender.send(parcel())).error is None
+        await senders.close()
+    hosts = [request.headers["host"] for request in target.requests]
+    assert hosts == [f"erp:{target.port}", f"erp.other.svc:{target.port}"]
+
+
+async def test_a_service_with_dots_is_no_way_into_another_namespace(tmp_path: Path) -> None:
+    names = Names(**{"erp.other.svc": ["10.0.0.1"]})
+    async with running_engine(tmp_path) as rig:
+        senders = Senders(
+            guard=Guard(Egress(), resolver=names),
+            credentials=Credentials(tmp_path, {}),
+            engine=rig.engine,
+            clock_ms=lambda: NOW_MS,
+            namespace="shop",
+        )
+        fields = {"service": {"name": "erp.other.svc", "port": 80}}
+        sender = senders.open(Destination.model_validate(fields), "shop")
+        assert (await sender.send(parcel())).error == "egress-denied"
+        await senders.close()
