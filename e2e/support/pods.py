@@ -106,7 +106,12 @@ def start_sink(cluster: Cluster, namespace: str) -> None:
         "metadata": {"name": "sink"},
         "spec": {"selector": {"app": "sink"}, "ports": [{"port": 80, "targetPort": SINK_PORT}]},
     }
-    cluster.apply(script(), service, pod("sink", cluster.tag, listen), namespace=namespace)
+    sink = pod("sink", cluster.tag, listen)
+    sink["spec"]["containers"][0]["readinessProbe"] = {
+        "tcpSocket": {"port": SINK_PORT},
+        "periodSeconds": 1,
+    }
+    cluster.apply(script(), service, sink, namespace=namespace)
     wait_ready(cluster, "sink", namespace)
 
 

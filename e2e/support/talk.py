@@ -3,7 +3,7 @@
     talk.py publish URL TOPIC FIRST COUNT     each message is its number; prints their places
     talk.py read URL TOPIC PARTITIONS         prints every message that can be read
     talk.py probe URL TOPIC SECONDS           publishes all the time, retrying as a client does
-    talk.py call METHOD URL [BODY]            one request; prints the status and the body
+    talk.py call METHOD URL [BODY]            one request; prints status (0: no answer) and body
     talk.py listen PORT                       answers 204 to everything and prints each body
 
 Only the standard library: what a shell script with curl would do.
@@ -111,18 +111,21 @@ def read(url: str, topic: str, partitions: int) -> None:
         offset = 0
         while True:
             status, answer = request("GET", f"{place}?offset={offset}&max=1000")
+            if status == 204:  # Nothing more.
+                break
             if status != 200:
                 raise SystemExit(f"{place}: {status} {answer!r}")
             document = json.loads(answer)
             offset = document["next_offset"]
-            if not document["messages"]:
-                break
             found += [message["value"] for message in document["messages"]]
     print(json.dumps(found))
 
 
 def call(method: str, url: str, body: str = "") -> None:
-    status, answer = request(method, url, body.encode() if body else None)
+    try:
+        status, answer = request(method, url, body.encode() if body else None)
+    except OSError as error:
+        status, answer = 0, str(error).encode()
     print(json.dumps([status, answer.decode(errors="replace")]))
 
 
