@@ -4,7 +4,7 @@ import re
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, PlainSerializer, PlainValidator, WithJsonSchema
 
 from ibrik_api.limits import Limits
 
@@ -66,6 +66,35 @@ QuantityBytes = Annotated[
     ),
 ]
 """Bytes inside; outside a number or a Kubernetes quantity, written back as short as is exact."""
+
+_AMOUNT = r"^[0-9]{1,19}(\.[0-9]{1,9})?(m|Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)?$"
+_AMOUNT_PARSER = re.compile(_AMOUNT.removesuffix("$"))
+_AMOUNT_CHARACTERS = 32
+
+
+def _amount(value: Any) -> int | str:
+    if type(value) is int and value >= 0:
+        return value
+    is_short = isinstance(value, str) and len(value) <= _AMOUNT_CHARACTERS
+    if is_short and _AMOUNT_PARSER.fullmatch(value):
+        return str(value)
+    raise ValueError("it is no amount: write a number, with a unit if needed, as in 500m or 1Gi")
+
+
+Amount = Annotated[
+    int | str,
+    PlainValidator(_amount),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "pattern": _AMOUNT,
+            "maxLength": _AMOUNT_CHARACTERS,
+            "minimum": 0,
+            "x-kubernetes-int-or-string": True,
+        }
+    ),
+]
+"""Of CPU or memory, as a pod has it: 500m, 1Gi. It goes to Kubernetes as it is."""
 
 
 def size_limits(least_bytes: int, most_bytes: int | None = None) -> Limits:

@@ -1,7 +1,7 @@
 """How tests talk to an API server: documents in and out, as one user; watches; the audit log.
 
 Any kind works by its apiVersion and kind, which the server is asked for once. Nothing is guessed
-and nothing retried: what the server refuses is a `Refused` with its sentence.
+and only a 429 is retried, when the server says: what it refuses is a `Refused` with its sentence.
 """
 
 import json
@@ -24,6 +24,10 @@ WAIT_TIMEOUT_S = 60
 FIELD_MANAGER = "tests"
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
+_PATIENCE = urllib3.Retry(
+    5, connect=0, read=0, redirect=0, other=0, status_forcelist=[429], allowed_methods=None,
+    raise_on_status=False,
+)  # fmt: skip
 
 
 class Refused(Exception):
@@ -70,7 +74,7 @@ class Cluster:
 
     def __post_init__(self) -> None:
         self._pool = urllib3.PoolManager(
-            ca_certs=str(self.server.ca_file), retries=False, maxsize=8, timeout=WAIT_TIMEOUT_S
+            ca_certs=str(self.server.ca_file), retries=_PATIENCE, maxsize=8, timeout=WAIT_TIMEOUT_S
         )
         self.kubeconfig = self.server.kubeconfig(self.token, self.user.replace(":", "-"))
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, WithJsonSchema
 
 from ibrik_api.model import Model
-from ibrik_api.quantities import GIB, MIB, QuantityBytes, size_limits
+from ibrik_api.quantities import GIB, MIB, Amount, QuantityBytes, size_limits
 from ibrik_api.resources.cel import checked, rule, unchanged
 from ibrik_api.resources.meta import Conditions, ObjectMeta
 
@@ -37,20 +37,6 @@ LabelValue = Annotated[
 ]
 Labels = Annotated[dict[LabelName, LabelValue], Field(max_length=64)]
 VolumeBytes = Annotated[QuantityBytes, size_limits(MIN_VOLUME_BYTES)]
-_AMOUNT = r"^[0-9]{1,19}(\.[0-9]{1,9})?(m|Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)?$"
-Amount = Annotated[
-    Annotated[int, Field(ge=0, strict=True)]
-    | Annotated[str, StringConstraints(max_length=32, pattern=_AMOUNT)],
-    WithJsonSchema(
-        {
-            "anyOf": [{"type": "integer"}, {"type": "string"}],
-            "pattern": _AMOUNT,
-            "maxLength": 32,
-            "x-kubernetes-int-or-string": True,
-        }
-    ),
-]
-"""Of CPU or memory, as a pod has it: 500m, 1Gi. It goes to Kubernetes as it is."""
 EgressRule = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^\S+$")]
 PodPart = Annotated[
     dict[str, Any],

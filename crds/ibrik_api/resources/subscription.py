@@ -139,7 +139,7 @@ class Backoff(Model):
         default=500, alias="initial"
     )
     """Wait after the first attempt."""
-    factor: float = Field(default=2.0, ge=1.0, le=10.0)
+    factor: float = Field(default=2.0, ge=1.0, le=10.0, strict=True)
     """What each further wait is multiplied by."""
     max_ms: Annotated[DurationMs, duration_limits(1, 7 * DAY_MS)] = Field(
         default=MINUTE_MS, alias="max"
