@@ -35,6 +35,8 @@ class Observer:
     async def observe(self, _request: web.Request) -> web.Response:
         """What this broker is, and every resource that it serves."""
         broker = await self.broker()
+        # So that CredentialsValid fits to the fingerprints, and not to the last look at them.
+        await self.catalogue.channels.check_all_credentials()
         # Encoded one by one: three thousand resources are many times as large as their text.
         encoded = [
             msgspec.json.encode(resource.document())

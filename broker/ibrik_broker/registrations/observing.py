@@ -27,7 +27,7 @@ _SERVED = (TopicState.READY, TopicState.DETACHED)
 async def observed_resources(
     registry: Registry, catalogue: Catalogue
 ) -> AsyncIterator[ObservedResource]:
-    """Also detached ones. What goes while this runs may be left out."""
+    """Also detached ones; of a pool those of this broker. What goes meanwhile may be left out."""
     found = _all(registry, catalogue)
     for number, resource in enumerate(found, 1):
         yield resource
@@ -57,7 +57,8 @@ def _topic(registry: Registry, row: TopicRow) -> ObservedResource:
 
 def _entries(collection: Collection[SpecT, WishT, ViewT]) -> Iterator[ObservedResource]:
     for entry in list(collection.entries):
-        if entry.row.origin is Origin.RESOURCE and collection.entries.by_id(entry.id) is entry:
+        is_there = collection.entries.by_id(entry.id) is entry
+        if is_there and entry.row.origin is Origin.RESOURCE and not entry.is_elsewhere:
             yield _resource(collection, entry)
 
 

@@ -269,6 +269,8 @@ class Registry:
         topic = self.served(row.name)
         if policy is DeletionPolicy.DELETE_IF_EMPTY and topic is not None:
             await self._close_empty(row, topic)
+        elif policy is DeletionPolicy.DELETE_IF_EMPTY:
+            self._refuse_unavailable(row.name)  # detached, unreadable: what it holds is not known
         if policy is DeletionPolicy.RETAIN:
             row = await self._change(row, state=TopicState.DETACHED)
             if topic is not None:

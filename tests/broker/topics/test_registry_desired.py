@@ -158,6 +158,17 @@ async def test_a_topic_with_messages_is_not_deleted_if_only_empty_ones_may(parts
     assert parts.messages("orders") == 1
 
 
+async def test_a_detached_topic_is_never_taken_for_an_empty_one(parts: Parts) -> None:
+    await apply(parts, resource())
+    await parts.publish("orders", b"one")
+    await apply(parts, resource(metadata={"deletionTimestamp": DELETED}))
+    wish = resource(deletionPolicy="DeleteIfEmpty", metadata={"deletionTimestamp": DELETED})
+    kept = await apply(parts, wish)
+    assert (kept.result, kept.code) == (ApplyResult.REFUSED, "topic-detached")
+    await apply(parts, resource())
+    assert parts.messages("orders") == 1
+
+
 async def test_a_broken_spec_can_still_be_deleted_by_the_stored_policy(parts: Parts) -> None:
     await apply(parts, resource(deletionPolicy="Delete"))
     broken = resource(partitions="many", metadata={"deletionTimestamp": DELETED})
