@@ -38,6 +38,9 @@ class Cluster:
         }
         return [f"{option}={value}" for option, value in named.items() if value]
 
+    def in_namespace(self, namespace: str) -> "Cluster":
+        return replace(self, namespace=namespace)
+
     @property
     def text(self) -> str:
         return f"context '{self.context}'" if self.context else "the current context"

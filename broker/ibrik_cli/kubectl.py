@@ -25,6 +25,7 @@ from ibrik_api.kubernetes import (
 )
 from ibrik_cli.cluster import Cluster
 from ibrik_cli.failures import Failure
+from ibrik_cli.pods import is_ready, pod_state
 
 PROGRAM = "kubectl"
 ANSWER_WITHIN_S = 30.0
@@ -56,10 +57,15 @@ async def run(cluster: Cluster, *arguments: str) -> str:
     return output.decode(errors="replace")
 
 
-async def get(cluster: Cluster, *arguments: str) -> dict[str, Any]:
-    """One document, or a list of them under `items`."""
-    document: dict[str, Any] = json.loads(await run(cluster, "get", *arguments, "--output=json"))
-    return document
+def items_of(output: str) -> list[dict[str, Any]]:
+    """The documents of `get --output=json`: none, one, or a list."""
+    if not output.strip():
+        return []
+    document: dict[str, Any] = json.loads(output)
+    if not str(document.get("kind", "List")).endswith("List"):
+        return [document]
+    items: list[dict[str, Any]] = document.get("items", [])
+    return items
 
 
 async def admin_token(cluster: Cluster) -> str:
@@ -217,7 +223,7 @@ async def _say_why(cluster: Cluster, text: str) -> str:
     selector = selector_text(pod_selector(cluster.pool))
     try:
         await run(cluster, "get", "service", object_name(cluster.pool), "--output=name")
-        pods = (await get(cluster, "pods", f"--selector={selector}"))["items"]
+        pods = items_of(await run(cluster, "get", "pods", f"-l={selector}", "--output=json"))
     except Failure as error:
         return str(error)
     if any(is_ready(pod) for pod in pods):
@@ -226,31 +232,6 @@ async def _say_why(cluster: Cluster, text: str) -> str:
     return (
         f"no broker of pool '{cluster.pool}' can be reached: {states}. "
         "See what is wrong with: ibrik doctor"
-    )
-
-
-def pod_state(pod: dict[str, Any]) -> str:
-    """`ibrik-default-0 is Pending (Unschedulable)`: one pod in a few words."""
-    status = pod.get("status", {})
-    waiting = [
-        each["state"]["waiting"].get("reason", "")
-        for each in status.get("containerStatuses") or []
-        if "waiting" in each.get("state", {})
-    ]
-    unmet = [
-        c.get("reason", "")
-        for c in status.get("conditions") or []
-        if c.get("type") == "PodScheduled" and c.get("status") == "False"
-    ]
-    reason = next((r for r in (*waiting, *unmet) if r), "")
-    phase = status.get("phase", "Unknown")
-    return f"{pod['metadata']['name']} is {phase}" + (f" ({reason})" if reason else "")
-
-
-def is_ready(pod: dict[str, Any]) -> bool:
-    return any(
-        c.get("type") == "Ready" and c.get("status") == "True"
-        for c in pod.get("status", {}).get("conditions") or []
     )
 
 

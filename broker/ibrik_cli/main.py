@@ -17,6 +17,7 @@ from ibrik_cli.commands import (
     channel,
     consume,
     deadletter,
+    doctor,
     listen,
     log,
     metadata,
@@ -73,7 +74,7 @@ def version(
     sys.stdout.write(f"{__version__}\n" if short else f"ibrik {__version__}\n")
 
 
-for module in (serve, resources, produce, consume, listen, bench):
+for module in (serve, resources, produce, consume, listen, bench, doctor):
     module.register(app)
 NOUNS = {
     "topic": topic,

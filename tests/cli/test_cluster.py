@@ -10,7 +10,8 @@ import pytest
 
 from ibrik_cli.cluster import Cluster, check_command, take_options
 from ibrik_cli.failures import Failure
-from ibrik_cli.kubectl import explain, pod_state
+from ibrik_cli.kubectl import explain
+from ibrik_cli.pods import pod_state
 from tests.cli.clusters import World
 from tests.support.broker import Broker, running_broker
 

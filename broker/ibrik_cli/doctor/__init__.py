@@ -1,0 +1,1 @@
+"""`ibrik doctor`: looks at everything (`looking`, `brokers`), and says what is wrong (`checks`)."""
