@@ -76,7 +76,7 @@ bitflips: $(STAMP) ## Flip FLIPS single bits in sealed segments; every one must 
 	$(BIN)/python -m tests.bitflips --flips $(FLIPS)
 api: $(STAMP) ## Ask both HTTP doors what their OpenAPI documents promise (schemathesis), and draw their pages
 	$(BIN)/python -m pytest -q tests/contract
-apitest: $(STAMP) ## A real API server, its controllers, the operator and brokers (KUBE_ASSETS=folder of etcd, kube-apiserver, kube-controller-manager, kubectl)
+apitest: $(STAMP) ## A real API server, its controllers, the operator and brokers (KUBE_ASSETS=folder of etcd, kube-apiserver, kube-controller-manager, kubectl, helm)
 	KUBE_ASSETS="$(KUBE_ASSETS)" $(BIN)/python -m pytest -q tests/apiserver
 interop: $(STAMP) ## Let aiokafka's pure decoder and Kafka's own DumpLogSegments read our segments (needs Java and Maven)
 	$(BIN)/python -m tests.interop

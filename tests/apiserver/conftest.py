@@ -14,6 +14,7 @@ from tests.support import kube_assets
 from tests.support.apiserver import ApiServer, running_apiserver, running_controllers
 from tests.support.cluster import Cluster, condition, documents_of
 from tests.support.kubelet import Kubelet, running_kubelet
+from tests.support.operator_process import Operator, install_rights, running_operator
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFINITIONS = sorted((ROOT / "crds").glob("*.yaml"))
@@ -59,3 +60,19 @@ def kubelet(
 @pytest.fixture
 def namespace(cluster: Cluster) -> str:
     return cluster.new_namespace(f"test-{next(_numbers)}")
+
+
+@pytest.fixture
+def account(cluster: Cluster, namespace: str) -> Cluster:
+    """An operator's account with the rights of the chart in the namespace of the test."""
+    return install_rights(cluster, f"ibrik-{namespace}", [namespace])
+
+
+@pytest.fixture
+def operator(
+    cluster: Cluster, account: Cluster, kubelet: Kubelet, namespace: str, tmp_path: Path
+) -> Iterator[Operator]:
+    """An operator for the namespace of the test; it has to outlive the test."""
+    with running_operator(cluster, account, tmp_path, [namespace]) as operator:
+        yield operator
+        assert operator.process.poll() is None, operator.log.read_text()[-4000:]

@@ -169,6 +169,8 @@ def _flags(server: ApiServer, etcd_url: str) -> list[str]:
         "--service-cluster-ip-range=10.0.0.0/16",
         f"--audit-policy-file={folder / 'audit-policy.yaml'}",
         f"--audit-log-path={server.audit_log}",
+        # Stricter than most clusters: who names an owner needs the right to hold it up.
+        "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
         "--endpoint-reconciler-type=none",
         "--profiling=false",
         "--shutdown-delay-duration=0s",

@@ -8,7 +8,7 @@ import os
 import shutil
 from pathlib import Path
 
-NEEDED = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
+NEEDED = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "helm")
 _PREPARED = Path.home() / ".cache" / "local-cluster" / "bin"
 
 
