@@ -1,7 +1,7 @@
 """What the API server last told about every object that is watched.
 
 Handlers write, reconciles read; nobody else. Documents are stored as they came, without
-managedFields, and are never changed in place.
+managedFields, and are never changed in place. Of Secrets only the names of their keys are kept.
 """
 
 from collections.abc import Iterator
@@ -13,6 +13,9 @@ class World:
     def __init__(self) -> None:
         self._kinds: dict[str, dict[tuple[str, str], Document]] = {}
 
+    def __len__(self) -> int:
+        return sum(map(len, self._kinds.values()))
+
     def get(self, key: Key) -> Document | None:
         return self._kinds.get(key.kind, {}).get((key.namespace, key.name))
 
@@ -20,6 +23,8 @@ class World:
         """Remember it; return what was known before."""
         key = Key.of(document)
         kept = {**document, "metadata": _trimmed(document["metadata"])}
+        if key.kind == "Secret":
+            kept["data"] = dict.fromkeys(document.get("data") or {}, "kept elsewhere")
         objects = self._kinds.setdefault(key.kind, {})
         before = objects.get((key.namespace, key.name))
         objects[key.namespace, key.name] = kept

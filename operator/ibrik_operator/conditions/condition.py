@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from ibrik_operator.keys import Document
 
+MAX_MESSAGE = 2_048
+"""Characters; what the definitions let through. Sentences of the API server may be longer."""
 Status = Literal["True", "False", "Unknown"]
 
 
@@ -82,7 +84,11 @@ def _written(one: Verdict, old: Document | None, generation: int, now: str) -> d
         "type": one.type,
         "status": one.status,
         "reason": one.reason,
-        "message": one.message,
+        "message": _shortened(one.message),
         "observedGeneration": generation,
         "lastTransitionTime": now if has_flipped or old is None else old["lastTransitionTime"],
     }
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= MAX_MESSAGE else f"{message[: MAX_MESSAGE - 1]}…"

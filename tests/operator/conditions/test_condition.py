@@ -49,3 +49,11 @@ def test_a_verdict_repeats_the_violation() -> None:
     assert verdict("Accepted", Violation("Conflict", "Rename.")) == Verdict(
         "Accepted", "False", "Conflict", "Rename."
     )
+
+
+def test_a_message_is_never_longer_than_the_definitions_allow() -> None:
+    (written,) = merged(
+        [], [Verdict("Ready", "False", "Invalid", "x" * 9_000)], generation=1, now=NOW
+    )
+    assert len(written["message"]) == 2_048
+    assert written["message"].endswith("x…")

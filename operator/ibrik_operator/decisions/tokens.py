@@ -1,0 +1,12 @@
+"""Whether the admin token of a pool has to be made. Pure."""
+
+from ibrik_api.kubernetes import ROTATE_ADMIN_TOKEN
+from ibrik_operator.keys import Document
+
+
+def renewed(secret: Document | None, wish: str | None) -> bool | None:
+    """None: leave it. False: there is none. True: there is one, which a person wants replaced."""
+    if secret is None or not (secret.get("data") or {}).get("current"):
+        return False
+    done = (secret["metadata"].get("annotations") or {}).get(ROTATE_ADMIN_TOKEN)
+    return True if wish is not None and wish != done else None

@@ -1,0 +1,47 @@
+"""What every object of a pool has: labels, an owner, and a digest of what is desired. Pure."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ibrik_api.kubernetes import DESIRED_HASH, pool_labels
+from ibrik_operator.keys import Document
+
+
+def child(pool: Document, api_version: str, kind: str, name: str) -> dict[str, Any]:
+    """An object that goes with its pool; the builders add what it is for."""
+    metadata = pool["metadata"]
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {
+            "name": name,
+            "namespace": metadata["namespace"],
+            "labels": pool_labels(metadata["name"]),
+            "annotations": {},
+            "ownerReferences": [
+                {
+                    "apiVersion": pool["apiVersion"],
+                    "kind": pool["kind"],
+                    "name": metadata["name"],
+                    "uid": metadata["uid"],
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+        },
+    }
+
+
+def stamped(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The same, with the annotation that says what was desired."""
+    metadata = document["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), DESIRED_HASH: digest(document)}
+    return {**document, "metadata": {**metadata, "annotations": annotations}}
+
+
+def digest(value: object) -> str:
+    """Equal exactly when the JSON forms are."""
+    encoded = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(encoded.encode()).hexdigest()[:16]

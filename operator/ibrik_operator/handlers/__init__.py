@@ -1,0 +1,1 @@
+"""kopf: what the API server tells goes into the world and the queue. Nothing else imports kopf."""

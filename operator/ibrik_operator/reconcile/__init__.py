@@ -1,0 +1,1 @@
+"""One file for each kind: gather, decide, apply, write the status. What is decided is pure."""

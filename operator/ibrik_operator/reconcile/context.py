@@ -1,0 +1,63 @@
+"""What every reconcile works with, and the one way to write a status."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ibrik_api.timestamps import format_timestamp
+from ibrik_operator import events, faults
+from ibrik_operator.brokers import Brokers
+from ibrik_operator.conditions.condition import Verdict, merged
+from ibrik_operator.credentials import Credentials
+from ibrik_operator.decisions.absence import Absences
+from ibrik_operator.keys import Document, Key
+from ibrik_operator.kube import Kube
+from ibrik_operator.observations import Observations
+from ibrik_operator.settings import Settings
+from ibrik_operator.world import World
+
+
+@dataclass(frozen=True)
+class Context:
+    kube: Kube
+    brokers: Brokers
+    world: World
+    observations: Observations
+    credentials: Credentials
+    settings: Settings
+    enqueue: Callable[[Key], None]
+    now_ms: Callable[[], int]
+    refresh: Callable[[], Awaitable[None]]
+    """Read the world anew."""
+    absences: dict[Key, Absences] = field(default_factory=dict)
+
+    async def write_status(
+        self, document: Document, fields: Document, verdicts: Sequence[Verdict]
+    ) -> None:
+        """Apply the status when it says something new, and tell of what flipped.
+
+        `fields` are those besides conditions and observedGeneration; None values stay out.
+        """
+        before = document.get("status") or {}
+        generation = document["metadata"].get("generation", 0)
+        now = format_timestamp(self.now_ms() // 1000 * 1000).replace(".000Z", "Z")
+        conditions = merged(
+            before.get("conditions") or [], verdicts, generation=generation, now=now
+        )
+        status: dict[str, Any] = {
+            "observedGeneration": generation,
+            **{name: value for name, value in fields.items() if value is not None},
+            "conditions": conditions,
+        }
+        if status == before:
+            return
+        key = Key.of(document)
+        written = await self.kube.apply_status(
+            {"kind": key.kind, "metadata": document["metadata"], "status": status}
+        )
+        if written is None:
+            return  # It is gone.
+        faults.reach("status-written")
+        await events.publish(
+            self.kube, document, events.transitions(before.get("conditions") or [], conditions)
+        )

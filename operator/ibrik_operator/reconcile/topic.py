@@ -1,0 +1,67 @@
+"""Topic: the brokers of its pool serve it, and the status says how."""
+
+from typing import Any
+
+from ibrik_api.kubernetes import DEFAULT_POOL, HTTP_PORT, object_name
+from ibrik_operator.conditions.serving import Serving
+from ibrik_operator.conditions.topic import TopicFacts, topic_verdicts
+from ibrik_operator.decisions.dependents import is_ready
+from ibrik_operator.decisions.references import pool_of_topic, subscriptions_of_topic, topic_name
+from ibrik_operator.decisions.rivals import rival
+from ibrik_operator.keys import Document, Key
+from ibrik_operator.reconcile import lifecycle
+from ibrik_operator.reconcile.context import Context
+from ibrik_operator.reconcile.pool import ensure_default_pool
+from ibrik_operator.reconcile.serving import retry_if_needed, serve
+
+
+async def reconcile(context: Context, key: Key) -> float | None:
+    topic = context.world.get(key)
+    if topic is None:
+        return None
+    pool = pool_of_topic(topic)
+    older = rival(topic, context.world)
+    if topic["metadata"].get("deletionTimestamp") is not None:
+        # A Topic that never had the name has nothing to delete at the brokers.
+        return await lifecycle.delete(context, topic, None if older is not None else pool)
+    if await lifecycle.is_held(context, topic):
+        return None
+    if await lifecycle.has_finalizers_changed(context, topic):
+        return None
+    is_default_missing = pool.name == DEFAULT_POOL and context.world.get(pool) is None
+    if is_default_missing and await ensure_default_pool(context, pool):
+        return None  # The pool is news that leads here again.
+    serving = Serving()
+    if older is None and context.world.get(pool) is not None:
+        serving = await serve(context, pool, topic, confirmed_by="ConfigApplied")
+    facts = TopicFacts(
+        pool=pool,
+        is_pool_there=context.world.get(pool) is not None,
+        is_pool_ready=is_ready(context.world.get(pool)),
+        topic_name=topic_name(topic),
+        rival=older,
+        serving=serving,
+    )
+    await context.write_status(topic, _fields(context, topic, serving), topic_verdicts(facts))
+    retry_if_needed(serving)
+    return None
+
+
+def _fields(context: Context, topic: Document, serving: Serving) -> dict[str, Any]:
+    """Counts and addresses; those of before while the brokers say nothing."""
+    before = topic.get("status") or {}
+    seen = serving.status or before
+    key, name = Key.of(topic), topic_name(topic)
+    base = f"http://{object_name(pool_of_topic(topic).name)}.{key.namespace}.svc:{HTTP_PORT}"
+    endpoints = {
+        "publish": f"{base}/v1/topics/{name}/messages",
+        "fetch": f"{base}/v1/topics/{name}/partitions/0/messages",
+        "stream": f"{base}/v1/topics/{name}/stream",
+    }
+    return {
+        "topicId": seen.get("topicId"),
+        "messages": seen.get("messages"),
+        "bytes": seen.get("bytes"),
+        "subscriptions": sum(1 for _ in subscriptions_of_topic(key, context.world)),
+        "endpoints": endpoints if serving.is_known else before.get("endpoints"),
+    }
