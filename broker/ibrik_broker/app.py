@@ -20,7 +20,7 @@ from ibrik_api.errors import Refusal
 from ibrik_broker.auth.gatekeeper import gatekeeper_of
 from ibrik_broker.core import Core, Delivery, StartRefused
 from ibrik_broker.http.access import access_of
-from ibrik_broker.http.admin import build_admin_plane
+from ibrik_broker.http.admin import Apply, build_admin_plane
 from ibrik_broker.http.catalogue import Delivery as Registered
 from ibrik_broker.http.consuming import ConsumerPlane, Subscriptions
 from ibrik_broker.http.data import build_data_plane
@@ -28,10 +28,10 @@ from ibrik_broker.http.door import Door
 from ibrik_broker.http.observed import Observer
 from ibrik_broker.http.operations import Operation
 from ibrik_broker.http.pool import pool_operations
-from ibrik_broker.http.routing import Places, Routing
+from ibrik_broker.http.routing import Routing
 from ibrik_broker.http.server import DoorRunner
-from ibrik_broker.metadata.replays import ReplayRows
 from ibrik_broker.partitions.readings import engine_readings
+from ibrik_broker.registrations.spreading import Spreading
 from ibrik_broker.settings import Listener, Settings
 from ibrik_broker.tcp.door import TcpDoor
 from ibrik_broker.telemetry.collector import BrokerCollector
@@ -194,7 +194,7 @@ class Doors:
             core.engine,
             core.registry,
             limits,
-            apply=delivery.catalogue.desired.outcomes,
+            apply=_apply(core, delivery),
             is_ready=lambda: self.is_ready,
             collector=self._collector,
             observer=_observer(settings, core, delivery),
@@ -265,24 +265,31 @@ def _observer(settings: Settings, core: Core, delivery: Delivery) -> Observer:
     )
 
 
+def _apply(core: Core, delivery: Delivery) -> Apply:
+    """What makes desired resources so, at the broker that each belongs to."""
+    desired = delivery.catalogue.desired
+    if core.peers is None or delivery.places is None:
+        return desired.outcomes
+    return Spreading(desired, delivery.places, core.peers).outcomes
+
+
 def _make_routing(core: Core, delivery: Delivery) -> Callable[[Door], Routing] | None:
     """What brings requests to the broker of their topic; None for one that is alone."""
-    if core.peers is None or delivery.following is None:
+    if core.peers is None or delivery.places is None:
         return None
-    places = Places(
-        core.peers.pool,
-        core.registry,
-        delivery.catalogue.subscriptions,
-        ReplayRows(core.database),
-        delivery.following,
-    )
-    return partial(Routing, places, core.peers)
+    return partial(Routing, delivery.places, core.peers)
 
 
 def _pool_operations(core: Core, delivery: Delivery) -> Callable[[Door], list[Operation]] | None:
-    if core.peers is None or delivery.following is None:
+    places = delivery.places
+    if places is None:
         return None
-    return partial(pool_operations, pool=core.peers.pool, following=delivery.following)
+    return partial(
+        pool_operations,
+        pool=places.pool,
+        following=places.following,
+        apply=delivery.catalogue.desired.outcomes,
+    )
 
 
 async def _open(

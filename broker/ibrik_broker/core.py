@@ -40,6 +40,7 @@ from ibrik_broker.pool.opening import open_pool
 from ibrik_broker.pool.peers import Peers
 from ibrik_broker.pool.pool import Pool
 from ibrik_broker.registrations.catalogue import Catalogue
+from ibrik_broker.registrations.places import Places
 from ibrik_broker.settings import Settings
 from ibrik_broker.telemetry.metrics import Reading
 from ibrik_broker.topics.copies import Copies
@@ -142,8 +143,8 @@ class Delivery:
     history: AttemptHistory
     replays: Replays
     redrive: Redrive
-    following: Following | None
-    """Keeps in step with the pool; None: this broker is alone."""
+    places: Places | None
+    """Who serves what in the pool; None: this broker is alone."""
     _background: tuple[asyncio.Task[None], ...]
 
     @classmethod
@@ -181,13 +182,13 @@ class Delivery:
             await replays.load()
         except Refusal as refusal:
             raise StartRefused(refusal.detail) from refusal
-        following = _following(core, catalogue)
+        places = _places(core, catalogue)
         background = [
             tasks.create_task(catalogue.run()),
             tasks.create_task(keep_history_short(history, clock_ms)),
         ]
-        if following is not None:
-            background.append(tasks.create_task(following.run()))
+        if places is not None:
+            background.append(tasks.create_task(places.following.run()))
         return cls(
             dispatcher,
             catalogue,
@@ -197,7 +198,7 @@ class Delivery:
             history,
             replays,
             redrive,
-            following,
+            places,
             tuple(background),
         )
 
@@ -275,13 +276,20 @@ def _across(core: Core) -> PublishAcross | None:
     return None if core.peers is None else Copies(core.registry, core.peers).publish
 
 
-def _following(core: Core, catalogue: Catalogue) -> Following | None:
+def _places(core: Core, catalogue: Catalogue) -> Places | None:
     if core.peers is None:
         return None
-    return Following(
+    following = Following(
         core.peers.pool,
         [core.registry.look, catalogue.look, core.publishers.look, core.clients.look],
         size_bytes=lambda: sum(topic.size_bytes for topic in core.engine.topics()),
+    )
+    return Places(
+        core.peers.pool,
+        core.registry,
+        catalogue.subscriptions,
+        ReplayRows(core.database),
+        following,
     )
 
 

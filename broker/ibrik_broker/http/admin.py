@@ -71,14 +71,7 @@ class Admin:
 
     async def apply(self, request: web.Request) -> web.Response:
         """Make the listed resources so; each has its own outcome."""
-        document = await read_json(self._door, request, MAX_DESIRED_BYTES)
-        desired = DesiredRequest.parse(document)
-        # Encoded one by one: a thousand outcomes are many times as large as their text.
-        encoded = [b""] * len(desired.resources)
-        async for index, outcome in self._apply(desired.resources):
-            encoded[index] = msgspec.json.encode(outcome.document())
-        body = b'{"results":[' + b",".join(encoded) + b"]}"
-        return web.Response(body=body, content_type=JSON)
+        return await apply_desired(self._door, request, self._apply)
 
     async def adopt(self, request: web.Request) -> web.Response:
         """Serve a folder again whose row was lost."""
@@ -97,6 +90,18 @@ class Admin:
         asked = await self._observer.readings()
         body = await asyncio.to_thread(expose, [*self._collector.read(), *asked])
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+async def apply_desired(door: Door, request: web.Request, apply: Apply) -> web.Response:
+    """Make the listed resources so; each has its own outcome."""
+    document = await read_json(door, request, MAX_DESIRED_BYTES)
+    desired = DesiredRequest.parse(document)
+    # Encoded one by one: a thousand outcomes are many times as large as their text.
+    encoded = [b""] * len(desired.resources)
+    async for index, outcome in apply(desired.resources):
+        encoded[index] = msgspec.json.encode(outcome.document())
+    body = b'{"results":[' + b",".join(encoded) + b"]}"
+    return web.Response(body=body, content_type=JSON)
 
 
 async def _topics(

@@ -7,12 +7,15 @@ from hmac import compare_digest
 
 from aiohttp import web
 
+from ibrik_api.desired import DesiredRequest, DesiredResponse
 from ibrik_api.errors import Refusal
+from ibrik_broker.http.admin import Apply, apply_desired
 from ibrik_broker.http.door import Door
-from ibrik_broker.http.operations import BYTES, Answer, Body, Handler, Operation, Parameter
+from ibrik_broker.http.operations import BYTES, JSON, Answer, Body, Handler, Operation, Parameter
 from ibrik_broker.pool.following import Following
 from ibrik_broker.pool.peers import POOL_TOKEN
 from ibrik_broker.pool.pool import Pool
+from ibrik_broker.registrations.spreading import DESIRED_PATH
 from ibrik_broker.topics.copies import decode_message
 
 TAG = "pool"
@@ -21,7 +24,8 @@ MAX_COPY_BYTES = 64 * 2**20
 
 
 class PoolHandlers:
-    def __init__(self, door: Door, following: Following) -> None:
+    def __init__(self, door: Door, following: Following, apply: Apply) -> None:
+        self._apply = apply
         self._door = door
         self._following = following
 
@@ -29,6 +33,11 @@ class PoolHandlers:
         """Another broker changed something; all of it is known here when this is answered."""
         await self._following.look()
         return web.Response(status=204)
+
+    async def apply(self, request: web.Request) -> web.Response:
+        """What another broker was asked for and this one serves."""
+        await self._following.look()  # channels and topics that it names were written just now
+        return await apply_desired(self._door, request, self._apply)
 
     async def copy(self, request: web.Request) -> web.Response:
         """A message that another broker delivers into a topic of this one."""
@@ -42,9 +51,21 @@ class PoolHandlers:
         return web.Response(status=204)
 
 
-def pool_operations(door: Door, pool: Pool, following: Following) -> list[Operation]:
-    handlers = PoolHandlers(door, following)
+def pool_operations(door: Door, pool: Pool, following: Following, apply: Apply) -> list[Operation]:
+    """`apply` carries resources out here, whoever owns what."""
+    handlers = PoolHandlers(door, following, apply)
     return [
+        Operation(
+            "applyDesiredHere",
+            "PUT",
+            DESIRED_PATH,
+            TAG,
+            "Resources that another broker of the pool brings to the owner of their topics.",
+            for_peers(handlers.apply, pool),
+            (Answer(200, "One outcome per resource, in order.", (Body(JSON, DesiredResponse),)),),
+            ("unauthorized", "invalid-json", "invalid-resource", "metadata-unavailable"),
+            bodies=(Body(JSON, DesiredRequest),),
+        ),
         Operation(
             "refreshPool",
             "POST",

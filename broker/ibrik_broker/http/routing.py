@@ -6,7 +6,7 @@ broker that gets the next topic.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from aiohttp import web
@@ -14,73 +14,19 @@ from aiohttp import web
 from ibrik_api.errors import Refusal
 from ibrik_broker.http.crud import KEPT_BODY, keep_body
 from ibrik_broker.http.door import Door, expect_body
+from ibrik_broker.http.filling import LISTS, filled
 from ibrik_broker.http.forwarding import Forwarding, not_here
 from ibrik_broker.http.operations import ExpectHandler, Handler, Operation
 from ibrik_broker.http.pool import is_from_peer
-from ibrik_broker.metadata.replays import ReplayRows
-from ibrik_broker.pool.following import Following
 from ibrik_broker.pool.peers import POOL_CLIENT, POOL_TOKEN, NotConnected, Peers
-from ibrik_broker.pool.placement import candidates
-from ibrik_broker.pool.pool import Pool
-from ibrik_broker.registrations.subscriptions import Subscriptions
-from ibrik_broker.topics.registry import Registry
+from ibrik_broker.registrations.places import HERE, Places, text_at
 
 WAITING = ("/stream", ":lease")
 """Ends of paths whose requests wait for messages: they end when their client goes."""
 
-HERE: Sequence[str] = ()
 Find = Callable[[web.Request], Awaitable[Sequence[str]]]
 """The id of the broker that a request is for; several for a new topic, best first. HERE: it is
 served by this one, or refused."""
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Who owns what."""
-
-    pool: Pool
-    registry: Registry
-    subscriptions: Subscriptions
-    replays: ReplayRows
-    following: Following
-
-    async def of_topic(self, name: str) -> Sequence[str]:
-        """The owner of a topic; HERE when there is no such topic."""
-        row = self.registry.find(name)
-        if row is None:
-            await self.following.look_for_unknown()
-            row = self.registry.find(name)
-        if row is None:
-            return HERE
-        if row.owner is None:
-            raise Refusal(
-                "owner-unavailable",
-                f"The topic '{name}' is older than this pool, and no broker has its folder. Start "
-                "the one that has it.",
-            )
-        return (row.owner,)
-
-    async def of_subscription(self, name: str, namespace: str | None) -> Sequence[str]:
-        """The owner of its topic; HERE when there is no such subscription, or no such topic."""
-        key = (namespace or self.subscriptions.namespace, name)
-        entry = self.subscriptions.entries.get(key)
-        if entry is None:
-            await self.following.look_for_unknown()
-            entry = self.subscriptions.entries.get(key)
-        owner = None if entry is None else self.subscriptions.owner(entry.row)
-        return HERE if owner is None else (owner,)
-
-    async def of_replay(self, replay_id: str) -> Sequence[str]:
-        row = await self.replays.get(replay_id)
-        return HERE if row is None else await self.of_topic(row.topic)
-
-    async def of_topic_to_be(self, name: str) -> Sequence[str]:
-        """The owner of a topic, or the brokers that may get it, best first."""
-        owner, pool = await self.of_topic(name), self.pool
-        if owner:
-            return owner
-        found = candidates(pool.brokers(), self.registry.counts(), pool.clock_ms())
-        return [broker.id for broker in found]
 
 
 class Routing:
@@ -103,6 +49,9 @@ class Routing:
 
     def _route(self, operation: Operation) -> Operation:
         find = self._find(operation)
+        if operation.name in LISTS:
+            handler = filled(operation.handler, LISTS[operation.name], self._peers)
+            return replace(operation, handler=handler)
         if find is None:
             if not operation.is_registration:
                 return operation
@@ -131,6 +80,8 @@ class Routing:
 
     def _routed(self, operation: Operation, find: Find) -> Handler:
         here = operation.handler
+        if find in (self._topic, self._topic_to_be, self._new_topic):
+            here = _owning(here)
         if operation.is_registration:
             here = self._telling(here)
         waits = operation.path.endswith(WAITING)
@@ -182,13 +133,7 @@ class Routing:
     async def _serve_peer(self, request: web.Request, here: Handler) -> web.StreamResponse:
         """Once passed on, a request is served or refused; it comes from where it came from."""
         client = request.headers.get(POOL_CLIENT)
-        request = request.clone(remote=client) if client else request
-        try:
-            return await here(request)
-        except Refusal as refusal:
-            if refusal.code != "owner-elsewhere":
-                raise
-            raise not_here(request.match_info.get("topic", "It")) from refusal
+        return await here(request.clone(remote=client) if client else request)
 
     # --- by the path ------------------------------------------------------------------------------
 
@@ -212,18 +157,18 @@ class Routing:
 
     async def _new_topic(self, request: web.Request) -> Sequence[str]:
         body = await self._document(request)
-        name = _text(body, "spec", "topicName") or _text(body, "metadata", "name")
+        name = text_at(body, "spec", "topicName") or text_at(body, "metadata", "name")
         return HERE if name is None else await self._places.of_topic_to_be(name)
 
     async def _new_subscription(self, request: web.Request) -> Sequence[str]:
-        name = _text(await self._document(request), "spec", "topicRef", "name")
+        name = text_at(await self._document(request), "spec", "topicRef", "name")
         return HERE if name is None else await self._places.of_topic(name)
 
     async def _subscription_to_be(self, request: web.Request) -> Sequence[str]:
         return await self._subscription(request) or await self._new_subscription(request)
 
     async def _new_replay(self, request: web.Request) -> Sequence[str]:
-        name = _text(await self._document(request), "source", "topic")
+        name = text_at(await self._document(request), "source", "topic")
         return HERE if name is None else await self._places.of_topic(name)
 
     async def _document(self, request: web.Request) -> Any:
@@ -231,9 +176,15 @@ class Routing:
         return await keep_body(self._door, request)
 
 
-def _text(document: Any, *path: str) -> str | None:
-    for key in path:
-        if not isinstance(document, dict):
-            return None
-        document = document.get(key)
-    return document if isinstance(document, str) else None
+def _owning(handler: Handler) -> Handler:
+    """What is found at another broker only now is tried again, and goes there then."""
+
+    async def owning(request: web.Request) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except Refusal as refusal:
+            if refusal.code != "owner-elsewhere":
+                raise
+            raise not_here(request.match_info.get("topic", "The topic")) from refusal
+
+    return owning

@@ -46,10 +46,14 @@ class Peers:
 
     async def notify(self) -> None:
         """Something changed: those that are alive have looked when this returns, if they can."""
-        now_ms = self.pool.clock_ms()
-        alive = [b for b in self.pool.others() if now_ms - b.updated_ms < FRESH_MS]
+        alive = self.alive()
         if alive:
             await asyncio.gather(*map(self._notify, alive))
+
+    def alive(self) -> list[BrokerRow]:
+        """The others that said lately that they are there."""
+        now_ms = self.pool.clock_ms()
+        return [broker for broker in self.pool.others() if now_ms - broker.updated_ms < FRESH_MS]
 
     async def _notify(self, broker: BrokerRow) -> None:
         try:
@@ -65,10 +69,12 @@ class Peers:
         *,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        port: int | None = None,
         seconds: float = CALL_SECONDS,
     ) -> bytes:
-        """The answer of a broker's admin door. Raises Refusal, also the one that it answered."""
-        url = URL.build(scheme="http", host=broker.host, port=broker.admin_port, path=path)
+        """The answer of a broker, at its admin door. Raises Refusal, also what it refused."""
+        origin = URL.build(scheme="http", host=broker.host, port=port or broker.admin_port)
+        url = URL(f"{origin}{path}", encoded=True)
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS)
         try:
             async with self.session.request(

@@ -23,7 +23,7 @@ class Around:
         self.channel = channel
 
     def topic(self, row: ResourceRow, reference: str) -> FoundTopic | None:
-        found = self._topic_row(row, reference)
+        found = self._topic_row(row.namespace, row.origin, reference)
         if found is None or found.state not in _KNOWN:
             return None
         topic = self._registry.served(found.name)
@@ -31,25 +31,26 @@ class Around:
 
     def is_elsewhere(self, row: ResourceRow, reference: str) -> bool:
         """Whether another broker owns the topic, and serves what reads it."""
-        found = self._topic_row(row, reference)
+        found = self._topic_row(row.namespace, row.origin, reference)
         return found is not None and self._registry.by_name(found.name) is None
 
-    def owner(self, row: ResourceRow, reference: str) -> str | None:
-        found = self._topic_row(row, reference)
+    def owner(self, namespace: str, origin: Origin, reference: str) -> str | None:
+        """The broker of the topic that something of this namespace and origin names."""
+        found = self._topic_row(namespace, origin, reference)
         return None if found is None else found.owner
 
     def refuse_unknown_topic(self, name: str) -> None:
         """Raises Refusal `unknown-topic`, `topic-detached` … when it is not served."""
         self._registry.engine.topic(name)
 
-    def _topic_row(self, row: ResourceRow, reference: str) -> TopicRow | None:
+    def _topic_row(self, namespace: str, origin: Origin, reference: str) -> TopicRow | None:
         named = self._registry.find(reference)
         if named is not None:
-            if row.origin is Origin.API:
+            if origin is Origin.API:
                 return named
-            if (named.namespace, named.resource_name) == (row.namespace, reference):
+            if (named.namespace, named.resource_name) == (namespace, reference):
                 return named
-        owned = self._registry.find_identity(row.namespace, reference)
-        if owned is None and named is not None and named.namespace == row.namespace:
+        owned = self._registry.find_identity(namespace, reference)
+        if owned is None and named is not None and named.namespace == namespace:
             return named
         return owned

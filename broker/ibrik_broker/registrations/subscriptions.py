@@ -73,6 +73,7 @@ class Subscriptions(Collection[SubscriptionSpec, Told, Subscription]):
             entry.health,
             topic=None if told is None else told.subscription.topic,
             flow=flow,
+            is_elsewhere=entry.is_elsewhere,
         )
 
     def matching(
@@ -109,7 +110,12 @@ class Subscriptions(Collection[SubscriptionSpec, Told, Subscription]):
     def owner(self, row: ResourceRow) -> str | None:
         """The broker of a pool that serves it; None when its topic is not there."""
         spec = self.stored(row)
-        return None if spec is None else self._around.owner(row, spec.topic_ref.name)
+        if spec is None:
+            return None
+        return self.owner_of(row.namespace, row.origin, spec.topic_ref.name)
+
+    def owner_of(self, namespace: str, origin: Origin, topic: str) -> str | None:
+        return self._around.owner(namespace, origin, topic)
 
     # --- over HTTP --------------------------------------------------------------------------------
 
@@ -171,12 +177,12 @@ class Subscriptions(Collection[SubscriptionSpec, Told, Subscription]):
 
     async def serve(self, entry: Entry[Told], *, again: bool = False) -> None:
         await self.finish_closing(entry.id)
+        spec = self.parse(entry.row.spec)
+        entry.is_elsewhere = self._around.is_elsewhere(entry.row, spec.topic_ref.name)
         if entry.row.state is ResourceState.DETACHED:
             await self._leave(entry)
             return
-        spec = self.parse(entry.row.spec)
         self._uses.put(entry.row, spec)
-        entry.is_elsewhere = self._around.is_elsewhere(entry.row, spec.topic_ref.name)
         if entry.is_elsewhere:
             await self._leave(entry)
             return

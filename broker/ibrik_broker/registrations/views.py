@@ -13,7 +13,7 @@ from ibrik_broker.metadata.rows import Origin
 from ibrik_broker.registrations.conditions import CHANNEL_ASPECTS, SUBSCRIPTION_ASPECTS, Health
 from ibrik_broker.registrations.delivering import SeenFlow, SeenOutlet
 
-STOPPED = "stopped"
+STOPPED, ELSEWHERE = "stopped", "elsewhere"
 
 
 def channel_view(
@@ -56,7 +56,13 @@ def subscription_view(
     *,
     topic: str | None,
     flow: SeenFlow | None,
+    is_elsewhere: bool = False,
 ) -> Subscription:
+    """`is_elsewhere`: another broker serves it, and alone knows how it is."""
+    conditions = health.conditions(
+        SUBSCRIPTION_ASPECTS, generation=row.generation, created_ms=row.created_ms
+    )
+    stopped = {"state": ELSEWHERE if is_elsewhere else STOPPED}
     status = SubscriptionStatus(
         subscription_id=row.id,
         origin=row.origin.value,
@@ -64,10 +70,8 @@ def subscription_view(
         observed_generation=row.generation,
         topic=topic,
         destination=_destination(row, spec),
-        conditions=health.conditions(
-            SUBSCRIPTION_ASPECTS, generation=row.generation, created_ms=row.created_ms
-        ),
-        **({"state": STOPPED} if flow is None else _progress(flow)),
+        conditions=[] if is_elsewhere else conditions,
+        **(stopped if flow is None else _progress(flow)),
     )
     return Subscription(metadata=_metadata(row), spec=spec, status=status)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from ibrik_api.errors import Refusal
 from ibrik_broker.metadata.follow import Follower
-from ibrik_broker.metadata.topics import TopicRow, TopicRows
+from ibrik_broker.metadata.topics import TopicRow, TopicRows, TopicState
 from ibrik_broker.partitions.engine import Engine
 from ibrik_broker.pool.pool import Pool
 from ibrik_broker.topics.changes import Listeners
@@ -31,6 +31,10 @@ class Elsewhere:
 
     def rows(self) -> Iterable[TopicRow]:
         return self._by_name.values()
+
+    def ready(self) -> dict[str, TopicRow]:
+        """By name, those that can be used if their broker is there."""
+        return {n: row for n, row in self._by_name.items() if row.state is TopicState.READY}
 
     def by_identity(self, namespace: str, resource_name: str) -> TopicRow | None:
         wanted = (namespace, resource_name)

@@ -101,9 +101,12 @@ class Registry:
         return topic_view(self._rows[name], topic)
 
     def list_topics(self, *, after: str = "", limit: int = 100) -> list[TopicResource]:
-        """Served topics by name, those after `after`."""
-        names = sorted(topic.name for topic in self.engine.topics() if topic.name > after)
-        return [self.describe(name) for name in names[:limit]]
+        """Topics by name, those after `after`; those of other brokers without their numbers."""
+        rows = {topic.name: self._rows[topic.name] for topic in self.engine.topics()}
+        if self.elsewhere is not None:
+            rows |= self.elsewhere.ready()
+        names = sorted(name for name in rows if name > after)
+        return [topic_view(rows[name], self.served(name)) for name in names[:limit]]
 
     # --- over HTTP --------------------------------------------------------------------------------
 
@@ -209,7 +212,7 @@ class Registry:
             return found
         return self.elsewhere.by_identity(namespace, resource_name)
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Counter[str]:
         """How many topics each broker owns, by its id."""
         others = () if self.elsewhere is None else self.elsewhere.rows()
         return Counter(row.owner for row in (*self._rows.values(), *others) if row.owner)

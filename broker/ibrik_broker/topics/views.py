@@ -12,8 +12,11 @@ from ibrik_broker.partitions.topic import Topic
 from ibrik_broker.topics.desired import stored_spec
 
 
-def topic_view(row: TopicRow, topic: Topic) -> TopicResource:
-    """`metadata.resourceVersion` is the revision, which is also the ETag."""
+def topic_view(row: TopicRow, topic: Topic | None) -> TopicResource:
+    """`metadata.resourceVersion` is the revision, which is also the ETag.
+
+    `topic` is None for a topic of another broker, which alone knows its numbers.
+    """
     return TopicResource(
         metadata=ObjectMeta(
             name=row.resource_name,
@@ -28,29 +31,35 @@ def topic_view(row: TopicRow, topic: Topic) -> TopicResource:
     )
 
 
-def topic_status(row: TopicRow, topic: Topic) -> TopicStatus:
+def topic_status(row: TopicRow, topic: Topic | None) -> TopicStatus:
     path = f"/v1/topics/{row.name}"
     return TopicStatus(
         topic_id=row.id,
         origin=row.origin.value,
         managed_by=resource_of(row) if row.origin is Origin.RESOURCE else None,
         observed_generation=row.generation,
-        messages=sum(partition.latest - partition.earliest for partition in topic.partitions),
-        size_bytes=topic.size_bytes,
+        messages=None if topic is None else _messages(topic),
+        size_bytes=None if topic is None else topic.size_bytes,
         endpoints=TopicEndpoints(
             publish=f"{path}/messages",
             fetch=f"{path}/partitions/0/messages",
             stream=f"{path}/stream",
         ),
-        conditions=[
-            Condition(
-                type="Ready",
-                status=ConditionStatus.TRUE,
-                reason="Serving",
-                observed_generation=row.generation,
-                last_transition_time=format_timestamp(row.updated_ms),
-            )
-        ],
+        conditions=[] if topic is None else [_serving(row)],
+    )
+
+
+def _messages(topic: Topic) -> int:
+    return sum(partition.latest - partition.earliest for partition in topic.partitions)
+
+
+def _serving(row: TopicRow) -> Condition:
+    return Condition(
+        type="Ready",
+        status=ConditionStatus.TRUE,
+        reason="Serving",
+        observed_generation=row.generation,
+        last_transition_time=format_timestamp(row.updated_ms),
     )
 
 

@@ -311,7 +311,8 @@ class SubscriptionStatus(Model):
     dead_lettered: Count | None = None
     """Messages that went to the dead-letter topic since the broker started."""
     state: Text | None = None
-    """active, paused, retrying, blocked, circuit-open or stopped."""
+    """active, paused, retrying, blocked, circuit-open or stopped; elsewhere: at a broker that does
+    not answer."""
     conditions: Conditions = Field(default=[])
     """The state, aspect by aspect."""
 

@@ -14,8 +14,8 @@ def postgres() -> Iterator[Postgres]:
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def pool(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PoolOfBrokers]:
-    """Three brokers for all tests of a file, which leave them as they were."""
+    """Three brokers for all tests that leave them running."""
     with running_pool(tmp_path_factory.mktemp("pool"), postgres.new_database()) as pool:
         yield pool
