@@ -29,6 +29,8 @@ class PoolObservation:
     served: dict[Key, ObservedResource] = field(default_factory=dict)
     at_ms: int | None = None
     """When every broker was last asked; None: never."""
+    counted_ms: int | None = None
+    """When counts of this pool last went on their way into statuses."""
 
     @property
     def is_whole(self) -> bool:
@@ -63,7 +65,8 @@ class Observations:
                 known = served.get(key)
                 if known is None or one.generation < known.generation:
                     served[key] = one
-        observation = PoolObservation(list(brokers), served, now_ms)
+        counted_ms = self.of(pool).counted_ms
+        observation = PoolObservation(list(brokers), served, now_ms, counted_ms)
         self._pools[pool] = observation
         return observation
 

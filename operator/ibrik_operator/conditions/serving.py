@@ -26,8 +26,8 @@ class Serving:
     """It did not work, and is tried again."""
 
 
-def serving_of(outcome: Outcome, *, was_known: bool) -> Serving:
-    """From the answer to an apply."""
+def serving_of(outcome: Outcome, *, was_known: bool, was_confirmed: bool) -> Serving:
+    """From the answer to an apply. What was once confirmed stays so, unless the spec is refused."""
     if outcome.result in {ApplyResult.APPLIED, ApplyResult.UNCHANGED}:
         return Serving(is_known=True, is_confirmed=True, status=outcome.observed)
     if outcome.result is ApplyResult.DELETED:
@@ -36,6 +36,7 @@ def serving_of(outcome: Outcome, *, was_known: bool) -> Serving:
         return Serving(is_known=was_known, refusal=outcome)
     return Serving(
         is_known=was_known,
+        is_confirmed=was_confirmed,
         trouble=Violation(Reason.BROKER_REFUSED, f"{outcome.code}: {outcome.detail}"),
     )
 

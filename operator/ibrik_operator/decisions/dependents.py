@@ -6,6 +6,7 @@ writing a status never leads to another reconcile of the same object.
 
 from collections.abc import Iterator
 
+from ibrik_api.kubernetes import credentials_secret_name
 from ibrik_operator.decisions.placing import pools_of_channel
 from ibrik_operator.decisions.references import (
     channel_of,
@@ -16,6 +17,7 @@ from ibrik_operator.decisions.references import (
     subscriptions_of_channel,
     subscriptions_of_topic,
     topic_name,
+    topic_of,
 )
 from ibrik_operator.keys import Document, Key
 from ibrik_operator.world import World
@@ -55,8 +57,13 @@ def has_changed(before: Document | None, after: Document | None) -> bool:
 
 
 def is_ready(document: Document | None) -> bool:
+    return is_true(document, "Ready")
+
+
+def is_true(document: Document | None, type_: str) -> bool:
+    """Whether its status has this condition, and says True."""
     conditions = ((document or {}).get("status") or {}).get("conditions") or []
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return any(one["type"] == type_ and one["status"] == "True" for one in conditions)
 
 
 def _identity(document: Document) -> tuple[object, ...]:
@@ -109,6 +116,7 @@ def _of_topic(topic: Document, world: World) -> Iterator[Key]:
 
 
 def _of_subscription(subscription: Document, world: World) -> Iterator[Key]:
+    yield topic_of(subscription)  # It counts them.
     channel = channel_of(subscription)
     if channel is not None:
         yield channel
@@ -127,6 +135,8 @@ def _of_child(
         yield pool
     if document["kind"] == "Secret":
         key = Key.of(document)
+        if pool is not None and key.name == credentials_secret_name(pool.name):
+            yield Key(CREDENTIALS, pool.namespace, pool.name)
         yield from _users_of_secret(key, world)
         for one in world.all("BrokerPool", key.namespace):
             postgres = (one.get("spec") or {}).get("metadata", {}).get("postgres") or {}

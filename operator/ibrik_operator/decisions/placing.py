@@ -1,7 +1,15 @@
-"""Which pools serve a Channel, and whether a Subscription may name it. Pure."""
+"""Which pools serve which resources, and whether a Subscription may name a Channel. Pure."""
+
+from collections.abc import Iterator
 
 from ibrik_api.kubernetes import DEFAULT_POOL
-from ibrik_operator.decisions.references import pool_of, spec_of, subscriptions_of_channel
+from ibrik_operator.decisions.references import (
+    channel_of,
+    pool_of,
+    pool_of_topic,
+    spec_of,
+    subscriptions_of_channel,
+)
 from ibrik_operator.keys import Document, Key
 from ibrik_operator.world import World
 
@@ -26,3 +34,21 @@ def pools_of_channel(channel: Document, world: World) -> list[Key]:
         ):
             pools.add(pool)
     return sorted(pools)
+
+
+def resources_of_pool(pool: Key, world: World) -> Iterator[Document]:
+    """All that a pool serves, in one walk over what there is: topics, channels, subscriptions."""
+    subscriptions = [
+        one for one in world.all("Subscription", pool.namespace) if pool_of(one, world) == pool
+    ]
+    named = {key for one in subscriptions if (key := channel_of(one)) is not None}
+    if pool.name == DEFAULT_POOL:
+        named.update(Key.of(one) for one in world.all("Channel", pool.namespace))
+    for topic in world.all("Topic", pool.namespace):
+        if pool_of_topic(topic) == pool:
+            yield topic
+    for key in sorted(named):
+        channel = world.get(key)
+        if channel is not None and is_allowed(channel, pool.namespace):
+            yield channel
+    yield from subscriptions

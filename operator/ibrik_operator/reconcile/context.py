@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from ibrik_api.timestamps import format_timestamp
 from ibrik_operator import events, faults
@@ -17,6 +17,10 @@ from ibrik_operator.settings import Settings
 from ibrik_operator.world import World
 
 
+class Enqueue(Protocol):
+    def __call__(self, key: Key, delay_s: float = 0.0) -> None: ...
+
+
 @dataclass(frozen=True)
 class Context:
     kube: Kube
@@ -25,7 +29,7 @@ class Context:
     observations: Observations
     credentials: Credentials
     settings: Settings
-    enqueue: Callable[[Key], None]
+    enqueue: Enqueue
     now_ms: Callable[[], int]
     refresh: Callable[[], Awaitable[None]]
     """Read the world anew."""

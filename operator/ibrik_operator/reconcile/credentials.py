@@ -7,19 +7,18 @@ never written anywhere else. The key is that of the pool.
 import base64
 import hashlib
 
-from ibrik_api.kubernetes import DESIRED_HASH, credential_key, credentials_secret_name
+from ibrik_api.kubernetes import credential_key, credentials_secret_name
 from ibrik_operator import faults
 from ibrik_operator.conditions.condition import Violation
 from ibrik_operator.conditions.reasons import Reason
 from ibrik_operator.credentials import PoolCredentials, Reference, missing_key, missing_secret
-from ibrik_operator.decisions.dependents import pools_of
+from ibrik_operator.decisions.drift import is_as_desired
+from ibrik_operator.decisions.placing import resources_of_pool
 from ibrik_operator.decisions.references import secret_keys_of
 from ibrik_operator.desired.common import stamped
 from ibrik_operator.desired.secrets import MAX_BYTES, credentials_secret
 from ibrik_operator.keys import Document, Key
 from ibrik_operator.reconcile.context import Context
-
-USERS = ("Channel", "Subscription")
 
 
 async def reconcile(context: Context, key: Key) -> float | None:
@@ -50,12 +49,11 @@ async def reconcile(context: Context, key: Key) -> float | None:
 def _users(context: Context, pool: Key) -> dict[Key, list[Reference]]:
     """Every resource that this pool serves and that needs a secret."""
     users = {}
-    for kind in USERS:
-        for document in context.world.all(kind):
-            keys = secret_keys_of(document)
-            if keys and pool in pools_of(document, context.world):
-                namespace = document["metadata"]["namespace"]
-                users[Key.of(document)] = [(namespace, *one) for one in sorted(keys)]
+    for document in resources_of_pool(pool, context.world):
+        keys = secret_keys_of(document)
+        if keys:
+            namespace = document["metadata"]["namespace"]
+            users[Key.of(document)] = [(namespace, *one) for one in sorted(keys)]
     return users
 
 
@@ -89,9 +87,8 @@ async def _apply(context: Context, pool: Document, files: dict[str, bytes]) -> N
     """Also when empty: the pods mount it from the start."""
     wished = stamped(credentials_secret(pool, files))
     name = credentials_secret_name(pool["metadata"]["name"])
-    known = context.world.get(Key("Secret", pool["metadata"]["namespace"], name))
-    annotations = ((known or {}).get("metadata") or {}).get("annotations") or {}
-    if annotations.get(DESIRED_HASH) != wished["metadata"]["annotations"][DESIRED_HASH]:
+    known = await context.kube.get(Key("Secret", pool["metadata"]["namespace"], name))
+    if not is_as_desired(wished, known):
         await context.kube.apply(wished)
         faults.reach("credentials-applied")
 

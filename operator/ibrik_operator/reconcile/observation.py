@@ -12,9 +12,12 @@ import structlog
 from ibrik_api.observed import ObservedResource
 from ibrik_api.timestamps import format_timestamp
 from ibrik_operator import metrics
+from ibrik_operator.credentials import fault_of
 from ibrik_operator.decisions.absence import APART_S, Absences
 from ibrik_operator.decisions.counters import is_news
-from ibrik_operator.decisions.dependents import CREDENTIALS, OBSERVATION, pools_of
+from ibrik_operator.decisions.dependents import CREDENTIALS, OBSERVATION, is_true
+from ibrik_operator.decisions.placing import resources_of_pool
+from ibrik_operator.decisions.references import secret_keys_of
 from ibrik_operator.desired.document import detaching
 from ibrik_operator.keys import Document, Key
 from ibrik_operator.observations import PoolObservation
@@ -22,9 +25,9 @@ from ibrik_operator.reconcile.context import Context
 
 log = structlog.get_logger(__name__)
 
+COUNTS_APART_MS, COUNTS_PER_S = 30_000, 5
 SOON_S = 5.0
 """While credentials are on their way to the brokers, or a pod does not answer."""
-KINDS = ("Topic", "Channel", "Subscription")
 
 
 async def reconcile(context: Context, key: Key) -> float | None:
@@ -39,12 +42,15 @@ async def reconcile(context: Context, key: Key) -> float | None:
     observation = context.observations.note(pool, seen, context.now_ms())
     if _facts(before) != _facts(observation):
         context.enqueue(pool)
+    for resource in _with_other_credentials(context, pool, observation):
+        context.enqueue(resource)
     if not observation.is_whole:
         metrics.resyncs.labels("failed").inc()
         return SOON_S
     different = list(_different(context, pool, observation))
     for resource in different:
         context.enqueue(resource)
+    _enqueue_counts(context, pool, observation)
     metrics.resyncs.labels("different" if different else "steady").inc()
     is_absent = await _detach_absent(context, pool, observation)
     if context.credentials.of(pool) is not None:
@@ -53,14 +59,41 @@ async def reconcile(context: Context, key: Key) -> float | None:
 
 
 def _different(context: Context, pool: Key, observation: PoolObservation) -> Iterator[Key]:
-    """Resources of this pool that are not served as they are, or whose counts have moved."""
-    for kind in KINDS:
-        for resource in context.world.all(kind):
-            if pool not in pools_of(resource, context.world):
-                continue
-            seen = observation.served.get(Key.of(resource))
-            if seen is None or _is_other(seen, resource) or is_news(resource, seen.status):
-                yield Key.of(resource)
+    """Resources of this pool that are not served as they are."""
+    for resource in resources_of_pool(pool, context.world):
+        seen = observation.served.get(Key.of(resource))
+        if seen is None or _is_other(seen, resource):
+            yield Key.of(resource)
+
+
+def _enqueue_counts(context: Context, pool: Key, observation: PoolObservation) -> None:
+    """Those whose counts have moved; not too often, and one after the other."""
+    now_ms = context.now_ms()
+    if observation.counted_ms is not None and now_ms - observation.counted_ms < COUNTS_APART_MS:
+        return
+    observation.counted_ms = now_ms
+    moved = 0
+    for resource in resources_of_pool(pool, context.world):
+        seen = observation.served.get(Key.of(resource))
+        if seen is not None and is_news(resource, seen.status):
+            context.enqueue(Key.of(resource), moved / COUNTS_PER_S)
+            moved += 1
+
+
+def _with_other_credentials(
+    context: Context, pool: Key, observation: PoolObservation
+) -> Iterator[Key]:
+    """Resources whose status says of their secrets what is not so any more."""
+    known = context.credentials.of(pool)
+    for resource in resources_of_pool(pool, context.world):
+        namespace = resource["metadata"]["namespace"]
+        references = [(namespace, *one) for one in secret_keys_of(resource)]
+        if not references:
+            continue
+        are_fine = fault_of(references, known, observation.answers()) is None
+        type_ = "CredentialsValid" if resource["kind"] == "Channel" else "DestinationResolved"
+        if are_fine != is_true(resource, type_):
+            yield Key.of(resource)
 
 
 def _is_other(seen: ObservedResource, resource: Document) -> bool:

@@ -13,14 +13,14 @@ async def serve(context: Context, pool: Key, resource: Document, *, confirmed_by
     generation = resource["metadata"].get("generation", 0)
     if seen is not None and seen.generation == generation:
         return Serving(is_known=True, is_confirmed=True, status=seen.status)
-    was_confirmed = _was_confirmed(resource, confirmed_by)
-    was_known = seen is not None or was_confirmed
+    confirmed = was_confirmed(resource, confirmed_by)
+    was_known = seen is not None or confirmed
     try:
         outcome = await context.brokers.apply(pool, document(resource))
     except BrokersUnavailable as error:
-        return unavailable(str(error), was_known=was_known, was_confirmed=was_confirmed)
-    serving = serving_of(outcome, was_known=was_known)
-    if serving.is_confirmed:
+        return unavailable(str(error), was_known=was_known, was_confirmed=confirmed)
+    serving = serving_of(outcome, was_known=was_known, was_confirmed=confirmed)
+    if serving.is_confirmed and serving.trouble is None:
         context.observations.note_applied(pool, resource, serving.status)
     return serving
 
@@ -32,7 +32,8 @@ def retry_if_needed(*servings: Serving) -> None:
             raise BrokersUnavailable(serving.trouble.message)
 
 
-def _was_confirmed(resource: Document, type_: str) -> bool:
+def was_confirmed(resource: Document, type_: str) -> bool:
+    """Whether its status says that the brokers confirmed this generation."""
     generation = resource["metadata"].get("generation", 0)
     return any(
         one["type"] == type_

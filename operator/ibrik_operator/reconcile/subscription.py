@@ -17,8 +17,9 @@ from ibrik_operator.decisions.references import (
 from ibrik_operator.keys import Document, Key
 from ibrik_operator.reconcile import lifecycle
 from ibrik_operator.reconcile.context import Context
-from ibrik_operator.reconcile.serving import retry_if_needed, serve
+from ibrik_operator.reconcile.serving import retry_if_needed, serve, was_confirmed
 
+DATA_PLANE_READY = "DataPlaneReady"
 FIELDS = (
     "subscriptionId", "topic", "destination", "backlog", "oldestTime", "inFlight", "retrying",
     "deadLettered", "state",
@@ -32,7 +33,7 @@ async def reconcile(context: Context, key: Key) -> float | None:
     topic = context.world.get(topic_of(subscription))
     pool = None if topic is None else pool_of_topic(topic)
     if subscription["metadata"].get("deletionTimestamp") is not None:
-        return await lifecycle.delete(context, subscription, pool)
+        return await lifecycle.delete(context, subscription, pool or _served_by(context, key))
     if await lifecycle.is_held(context, subscription):
         return None
     if await lifecycle.has_finalizers_changed(context, subscription):
@@ -40,9 +41,10 @@ async def reconcile(context: Context, key: Key) -> float | None:
     channel_key = channel_of(subscription)
     channel = None if channel_key is None else context.world.get(channel_key)
     is_channel_allowed = channel is not None and is_allowed(channel, key.namespace)
-    serving = Serving()
+    confirmed = was_confirmed(subscription, DATA_PLANE_READY)
+    serving = Serving(is_known=confirmed, is_confirmed=confirmed)
     if pool is not None and is_ready(topic) and (channel_key is None or is_channel_allowed):
-        serving = await serve(context, pool, subscription, confirmed_by="DataPlaneReady")
+        serving = await serve(context, pool, subscription, confirmed_by=DATA_PLANE_READY)
     facts = SubscriptionFacts(
         topic=topic_of(subscription),
         is_topic_there=topic is not None,
@@ -59,6 +61,12 @@ async def reconcile(context: Context, key: Key) -> float | None:
     )
     retry_if_needed(serving)
     return None
+
+
+def _served_by(context: Context, key: Key) -> Key | None:
+    """The pool that has it, although its topic is gone."""
+    observed = context.observations
+    return next((pool for pool in observed.pools() if key in observed.of(pool).served), None)
 
 
 def _credentials(context: Context, subscription: Document, pool: Key | None) -> Violation | None:
