@@ -14,12 +14,16 @@ from tests.support import kube_assets
 from tests.support.apiserver import ApiServer, running_apiserver, running_controllers
 from tests.support.cluster import Cluster, condition, documents_of
 from tests.support.kubelet import Kubelet, running_kubelet
-from tests.support.operator_process import Operator, install_rights, running_operator
+from tests.support.shop import Shop, opened
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFINITIONS = sorted((ROOT / "crds").glob("*.yaml"))
 collect_ignore_glob = [] if kube_assets.are_there() else ["test_*.py"]
 _numbers = count(1)
+
+
+def new_namespace(cluster: Cluster) -> str:
+    return cluster.new_namespace(f"test-{next(_numbers)}")
 
 
 @pytest.fixture(scope="session")
@@ -59,20 +63,21 @@ def kubelet(
 
 @pytest.fixture
 def namespace(cluster: Cluster) -> str:
-    return cluster.new_namespace(f"test-{next(_numbers)}")
+    return new_namespace(cluster)
+
+
+@pytest.fixture(scope="module")
+def shop(
+    cluster: Cluster, kubelet: Kubelet, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Shop]:
+    """One namespace with an operator for all tests of a module, which use names of their own."""
+    folder = tmp_path_factory.mktemp("shop")
+    with opened(cluster, kubelet, new_namespace(cluster), folder) as shop:
+        yield shop
 
 
 @pytest.fixture
-def account(cluster: Cluster, namespace: str) -> Cluster:
-    """An operator's account with the rights of the chart in the namespace of the test."""
-    return install_rights(cluster, f"ibrik-{namespace}", [namespace])
-
-
-@pytest.fixture
-def operator(
-    cluster: Cluster, account: Cluster, kubelet: Kubelet, namespace: str, tmp_path: Path
-) -> Iterator[Operator]:
-    """An operator for the namespace of the test; it has to outlive the test."""
-    with running_operator(cluster, account, tmp_path, [namespace]) as operator:
-        yield operator
-        assert operator.process.poll() is None, operator.log.read_text()[-4000:]
+def own_shop(cluster: Cluster, kubelet: Kubelet, namespace: str, tmp_path: Path) -> Iterator[Shop]:
+    """The same for one test that does not share."""
+    with opened(cluster, kubelet, namespace, tmp_path) as shop:
+        yield shop

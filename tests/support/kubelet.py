@@ -127,7 +127,8 @@ class Kubelet:
             and not self._has_volume(metadata["namespace"], volume)
         ]
         if unbound or not self.is_scheduling:
-            reason = f"unbound claims: {', '.join(unbound)}" if unbound else "insufficient cpu"
+            volumes = "pod has unbound immediate PersistentVolumeClaims"
+            reason = volumes if unbound else "1 Insufficient cpu"
             condition = {
                 "type": "PodScheduled",
                 "status": "False",
