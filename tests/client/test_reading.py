@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import ibrik_client
+from ibrik_api.observed import Observed
 from ibrik_client import Client, Gap, InvalidRequest, MessagesLost, OffsetOutOfRange, RetryPolicy
 from tests.support.broker import running_broker
 
@@ -142,3 +143,11 @@ async def test_desired_resources_are_applied_one_by_one(ibrik: Client) -> None:
     results = await ibrik.admin.apply([good, bad, good])
     assert [r["result"] for r in results] == ["applied", "refused", "unchanged"]
     assert "partitions" in results[1]["detail"]
+
+
+async def test_a_broker_is_observed_with_what_was_applied(ibrik: Client) -> None:
+    topic = {"apiVersion": "ibrik.dev/v1beta1", "kind": "Topic", "metadata": {"name": "seen"}}
+    await ibrik.admin.apply([topic])
+    observed = Observed.parse(await ibrik.admin.observed())
+    assert "seen" in [resource.name for resource in observed.resources]
+    assert "seen" in observed.broker.topics

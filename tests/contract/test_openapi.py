@@ -32,7 +32,14 @@ CHECKS = [
 EXAMPLES = 15
 ENDLESS = ("streamMessages", "streamLeases")
 """Answers that do not end."""
-NOTHING_WRONG = ("createProducer", "adoptTopic", "checkHealth", "checkReadiness", "scrapeMetrics")
+NOTHING_WRONG = (
+    "createProducer",
+    "adoptTopic",
+    "observe",
+    "checkHealth",
+    "checkReadiness",
+    "scrapeMetrics",
+)
 """Requests that cannot contradict their document."""
 KNOWN = {
     "topic": "orders",
