@@ -30,6 +30,14 @@ class Postgres:
         asyncio.run(self._execute(f"CREATE DATABASE {name}"))
         return str(self._server.get_uri(database=name))
 
+    def stop(self) -> None:
+        """Away at once, as if its machine were gone; what is open breaks off."""
+        self._server.stop()
+
+    def start(self) -> None:
+        """Back again, with what it held."""
+        self._server.start()
+
     async def _execute(self, statement: str) -> None:
         connection = await asyncpg.connect(self._server.get_uri())
         try:
