@@ -42,6 +42,11 @@ class Cluster:
         return replace(self, namespace=namespace)
 
     @property
+    def doctor(self) -> str:
+        """The command that looks at the same place."""
+        return " ".join(["ibrik", *self.flags, "doctor"])
+
+    @property
     def text(self) -> str:
         return f"context '{self.context}'" if self.context else "the current context"
 

@@ -83,8 +83,8 @@ def _next_step(error: Exception) -> str:
 
     if not isinstance(error, Unavailable) or error.code:
         return ""
-    if chosen() is not None:
-        return ". See what is wrong with: ibrik doctor"
+    if (cluster := chosen()) is not None:
+        return f". See what is wrong with: {cluster.doctor}"
     return ". Is the broker running? Start one with: ibrik serve --dev"
 
 

@@ -34,7 +34,7 @@ READY_WITHIN_S = 20.0
 RESTART_PAUSE_S = 0.5
 END_WITHIN_S = 5.0
 FORWARDING = re.compile(r"^Forwarding from 127\.0\.0\.1:(\d+) ")
-LOG_LINE = re.compile(r"^[EWI]\d{4} ")
+LOG_LINE = re.compile(r"^([EWI]\d{4} |Warning: )")
 KEPT_LINES = 20
 MAX_OUTPUT_LINE_BYTES = 1024 * 1024
 
@@ -231,15 +231,16 @@ async def _say_why(cluster: Cluster, text: str) -> str:
     states = ", ".join(pod_state(pod) for pod in pods) or "it has no pods"
     return (
         f"no broker of pool '{cluster.pool}' can be reached: {states}. "
-        "See what is wrong with: ibrik doctor"
+        f"See what is wrong with: {cluster.doctor}"
     )
 
 
 def explain(errors: str, cluster: Cluster) -> str:
     """What kubectl wrote as one sentence with the next step."""
-    # Lines such as `E1128 08:56:19.006968 …` are kubectl's own log, five times the same.
-    lines = [line for line in errors.splitlines() if not LOG_LINE.match(line)]
-    text = re.sub(r"^(error|Error[^:]*): ", "", " ".join(" ".join(lines).split()))
+    # Lines such as `E1128 08:56:19.006 …` are kubectl's own log. Of several faults, each in a line
+    # of its own, the first is enough.
+    lines = [" ".join(line.split()) for line in errors.splitlines() if not LOG_LINE.match(line)]
+    text = re.sub(r"^(error|Error[^:]*): ", "", next(filter(None, lines), ""))
     for pattern, sentence in _SENTENCES:
         if re.search(pattern, text):
             return sentence.format(

@@ -80,6 +80,11 @@ def messages_text(count: int) -> str:
     return f"{count:,} message{'' if count == 1 else 's'}"
 
 
+def times_text(count: int) -> str:
+    """`once`, `3 times`."""
+    return "once" if count == 1 else f"{count:,} times"
+
+
 def size_text(size_bytes: int) -> str:
     """`412 B`, `71.3 MB`: powers of 1000, as disks are sold."""
     size = float(size_bytes)

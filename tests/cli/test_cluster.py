@@ -134,7 +134,7 @@ def test_what_has_no_meaning_on_a_cluster_is_refused(arguments: list[str], sente
             "the API server of context 'kind' does not answer (Unable to connect",
         ),
         ("error: You must be logged in to the server (Unauthorized)", "does not know you"),
-        ("error: something new", "kubectl: something new"),
+        ("Warning: old\nerror: something new\nerror: and more", "kubectl: something new"),
         ("", "kubectl: failed without a word"),
     ],
 )
@@ -220,7 +220,7 @@ def test_a_pool_without_ready_pods_is_said(world: World) -> None:
     assert done.returncode == 1
     assert done.stderr == (
         "error: no broker of pool 'default' can be reached: ibrik-default-0 is Unknown. "
-        "See what is wrong with: ibrik doctor\n"
+        "See what is wrong with: ibrik --context=kind doctor\n"
     )
 
 

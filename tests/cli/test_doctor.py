@@ -133,7 +133,7 @@ def test_a_cluster_that_is_well_has_no_finding_but_fine_ones() -> None:
                     )
                 ]
             },
-            "ran out of memory and was restarted (3 restarts)",
+            "ran out of memory and was restarted (3 times)",
             "Raise spec.resources.limits.memory",
         ),
         (

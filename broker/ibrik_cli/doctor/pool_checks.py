@@ -6,7 +6,7 @@ from ibrik_api.kubernetes import PAUSED
 from ibrik_api.quantities import parse_quantity
 from ibrik_cli.doctor.finding import BrokerSeen, Document, Finding, Seen, name_of, pool_of
 from ibrik_cli.doctor.resource_checks import judge
-from ibrik_cli.output import size_text
+from ibrik_cli.output import size_text, times_text
 from ibrik_cli.pods import containers_of, is_ended, is_ready, pod_state
 
 LOW_FACTOR = 2
@@ -76,13 +76,13 @@ def _restarts(pod: Document, name: str) -> Iterator[Finding]:
         if last.get("reason") == "OOMKilled":
             yield Finding(
                 "problem",
-                f"pod {name} ran out of memory and was restarted ({count} restarts)",
+                f"pod {name} ran out of memory and was restarted ({times_text(count)})",
                 "Raise spec.resources.limits.memory of the pool",
             )
         else:
             yield Finding(
                 "warning",
-                f"pod {name} restarted {count} times, the last time with exit code "
+                f"pod {name} was restarted {times_text(count)}, after it ended with exit code "
                 f"{last.get('exitCode')} at {last.get('finishedAt', 'an unknown time')}",
                 f"Its log before that: kubectl -n {pod['metadata']['namespace']} logs "
                 f"{pod['metadata']['name']} --previous",
