@@ -17,7 +17,7 @@ FOLDERS = (*SOURCE_FOLDERS, "tests", "bench", "examples", "e2e", "docs")
 NOT_WIRED_YET = ("ibrik_operator.", "ibrik_api.kubernetes", "ibrik_api.observed")
 NEVER_PACKAGES = ("operator", "broker", "crds", "spark-jobs", "tests/operator")
 # Started by name, never imported.
-ENTRY_POINTS = {"ibrik_cli.main", "ibrik_broker.__main__"}
+ENTRY_POINTS = {"ibrik_cli.main", "ibrik_broker.__main__", "ibrik_operator.uninstall"}
 BANNED_CALLS = {"time.sleep", "datetime.now", "datetime.utcnow", "asyncio.create_task", "os.system"}
 
 FILES = sorted(p for folder in FOLDERS for p in (ROOT / folder).rglob("*.py"))

@@ -21,10 +21,10 @@ SERVED = {
     ("ibrik.dev", "subscriptions", "get list patch watch"),
     ("ibrik.dev", "channels", "get list patch watch"),
     ("ibrik.dev", "brokerpools", APPLY),  # create: the pool `default`
-    ("ibrik.dev", "brokerpools/status", "get patch"),
-    ("ibrik.dev", "topics/status", "get patch"),
-    ("ibrik.dev", "subscriptions/status", "get patch"),
-    ("ibrik.dev", "channels/status", "get patch"),
+    ("ibrik.dev", "brokerpools/status", "patch"),
+    ("ibrik.dev", "topics/status", "patch"),
+    ("ibrik.dev", "subscriptions/status", "patch"),
+    ("ibrik.dev", "channels/status", "patch"),
     ("ibrik.dev", "brokerpools/finalizers", "update"),  # to be named as an owner
     ("apps", "statefulsets", "create delete get list patch watch"),  # delete: growing a volume
     ("", "services", APPLY),
@@ -35,11 +35,10 @@ SERVED = {
     ("networking.k8s.io", "networkpolicies", "create delete get list patch watch"),  # switched off
     ("", "pods", "delete get list watch"),  # delete: rolling
     ("", "persistentvolumeclaims", "get list patch watch"),  # patch: growing
-    ("", "events", "create patch"),
-    ("events.k8s.io", "events", "create patch"),
+    ("", "events", "create"),
 }
 CLUSTER_READS = {
-    ("storage.k8s.io", "storageclasses", "get list"),
+    ("storage.k8s.io", "storageclasses", "get"),
     ("", "namespaces", "get"),
 }
 DEFINITIONS = {("apiextensions.k8s.io", "customresourcedefinitions", READ)}

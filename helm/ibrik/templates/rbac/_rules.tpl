@@ -12,7 +12,7 @@ added here has to be defended there. */ -}}
   verbs: [get, list, watch, create, patch]
 - apiGroups: [ibrik.dev]
   resources: [brokerpools/status, topics/status, subscriptions/status, channels/status]
-  verbs: [get, patch]
+  verbs: [patch]
 # Some clusters ask for this before an object may name a pool as its owner.
 - apiGroups: [ibrik.dev]
   resources: [brokerpools/finalizers]
@@ -42,16 +42,16 @@ added here has to be defended there. */ -}}
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [get, list, watch, patch]
-- apiGroups: ["", events.k8s.io]
+- apiGroups: [""]
   resources: [events]
-  verbs: [create, patch]
+  verbs: [create]
 {{- end -}}
 
 {{- /* Of what belongs to no namespace: does its class let a volume grow, is a namespace going away. */ -}}
 {{- define "ibrik.rules.cluster" -}}
 - apiGroups: [storage.k8s.io]
   resources: [storageclasses]
-  verbs: [get, list]
+  verbs: [get]
 - apiGroups: [""]
   resources: [namespaces]
   verbs: [get]
