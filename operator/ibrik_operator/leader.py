@@ -44,10 +44,18 @@ class _Lock(LeaseLock):
             return False, ApiException(status=0, reason=f"no answer ({error!r})")
 
     async def create(self, name: str, namespace: str, election_record: Any) -> bool:
+        """As the library does it, but for an argument that it gets wrong."""
+        lease = client.V1Lease(
+            metadata=client.V1ObjectMeta(name=name), spec=self.update_lease(election_record)
+        )
         try:
-            return bool(await self._in_time(super().create(name, namespace, election_record)))
+            await self._in_time(self.api_instance.create_namespaced_lease(namespace, lease))
+        except ApiException as error:
+            log.info("lease_not_created", reason=str(error.reason))
+            return False
         except UNREACHABLE:
             return False
+        return True
 
     async def update(self, name: str, namespace: str, updated_record: Any) -> bool:
         try:
