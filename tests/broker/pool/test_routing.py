@@ -3,6 +3,7 @@
 import http.client
 import json
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import pytest
@@ -182,3 +183,17 @@ def test_replays_run_at_the_owner_and_are_seen_from_any_broker(pool: PoolOfBroke
         pass
     assert seen["state"] == "done", json.dumps(seen)
     assert pool.values(2, f"copy-{n}") == ["a", "b"]
+
+
+def test_a_topic_that_is_made_through_all_brokers_at_once_has_one_owner(
+    pool: PoolOfBrokers,
+) -> None:
+    for n in range(4):
+        name = f"raced-{n}"
+        with ThreadPoolExecutor(3) as threads:
+            answers = list(threads.map(pool.topic, BROKERS, [name] * 3))
+        # Who came second while it was being made is told to send the request again.
+        assert {answer.status for answer in answers} <= {200, 201, 503}, answers
+        assert 201 in {answer.status for answer in answers}
+        assert pool.owner(name) in BROKERS
+        assert [pool.publish(number, name, b"x").json["offset"] for number in BROKERS] == [0, 1, 2]
