@@ -178,7 +178,7 @@ REASONS: dict[Reason, Entry] = {
     Reason.RESIZING: Entry("Volumes are growing.", "Wait."),
     Reason.BROKER_OWNS_TOPICS: Entry(
         "A broker that would go still owns topics, so the pool keeps its size.",
-        "Delete or move those topics, or put spec.replicas back.",
+        "Delete those topics with their data, or put spec.replicas back.",
     ),
     Reason.SCALE_DOWN_UNSURE: Entry(
         "A broker that would go does not answer, so nobody knows what it owns.",
