@@ -15,7 +15,6 @@ from pathlib import Path, PurePath
 from pages import (
     chart,
     cli,
-    conditions,
     decisions,
     definitions,
     errors,
@@ -36,18 +35,7 @@ GENERATED = (
     "helm/ibrik/values.schema.json",
 )
 MAKERS = {
-    "docs": (
-        chart,
-        cli,
-        conditions,
-        decisions,
-        errors,
-        metrics,
-        openapi,
-        resources,
-        settings,
-        topic,
-    ),
+    "docs": (chart, cli, decisions, errors, metrics, openapi, resources, settings, topic),
     "crds": (definitions,),
 }
 SHOWN_DIFF_LINES = 12

@@ -99,23 +99,13 @@ class Leader:
         return self._lock.answered_at
 
     async def run(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Wait for the Lease, then lead; ends as `lead` does, and lets go of the Lease.
-
-        Ends the process when the Lease is lost.
-        """
-        # The library does not look at how its task ended.
-        outcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Wait for the Lease, then lead; at the end let go of it. Ends the process when lost."""
 
         async def started() -> None:
             self.is_leading = True
             metrics.is_leader.set(1)
             log.info("leading", identity=self._settings.identity)
-            try:
-                await lead()
-            except Exception as error:  # noqa: BLE001 - passed on as it is
-                outcome.set_exception(error)
-            else:
-                outcome.set_result(None)
+            await lead()
 
         async def lost() -> None:
             log.error("lease_lost", identity=self._settings.identity)
@@ -132,10 +122,7 @@ class Leader:
             )
         )
         try:
-            async with asyncio.TaskGroup() as group:
-                electing = group.create_task(election.run(), name="election")
-                await outcome
-                electing.cancel()
+            await election.run()
         finally:
             if self.is_leading:
                 self.is_leading = False

@@ -1,6 +1,8 @@
 """A namespace with an operator of its own, and what tests do in it again and again."""
 
 import json
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -54,6 +56,13 @@ class Shop:
     def gone(self, kind: str, name: str) -> None:
         self.cluster.wait_gone(kind, name, self.namespace)
 
+    def eventually(self, is_so: Callable[[], bool], timeout_s: int = 100) -> None:
+        """For what no watch tells: asked for until it is so."""
+        pause, end = threading.Event(), time.monotonic() + timeout_s
+        while not is_so():
+            assert time.monotonic() < end, f"it is not so after {timeout_s} s"
+            pause.wait(0.5)
+
     def ask(
         self, method: str, path: str, body: bytes | None = None, *, pod: str = "ibrik-default-0"
     ) -> tuple[int, Any]:
@@ -64,15 +73,15 @@ class Shop:
         )
         return answer.status, json.loads(answer.data) if answer.data else None
 
-    def publish(self, topic: str, *bodies: bytes) -> None:
+    def publish(self, topic: str, *bodies: bytes, pod: str = "ibrik-default-0") -> None:
         for body in bodies:
-            status, answer = self.ask("POST", f"/v1/topics/{topic}/messages", body)
+            status, answer = self.ask("POST", f"/v1/topics/{topic}/messages", body, pod=pod)
             assert status == 201, answer
 
-    def messages(self, topic: str) -> int:
+    def messages(self, topic: str, pod: str = "ibrik-default-0") -> int:
         """How many can be read of partition 0."""
         path = f"/v1/topics/{topic}/partitions/0/messages?from=earliest&max=1000"
-        status, answer = self.ask("GET", path)
+        status, answer = self.ask("GET", path, pod=pod)
         assert status in {200, 204}, answer
         return len(answer["messages"]) if answer else 0
 

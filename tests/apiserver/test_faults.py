@@ -1,0 +1,138 @@
+"""The operator dies after each of its side effects; the next one finishes what it began.
+
+Each case reaches one fault point, which ends the process as SIGKILL would, then starts an operator
+without a fault: everything has to become as declared, nothing twice, and no message is lost.
+"""
+
+import base64
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ibrik_api.quantities import GIB, parse_quantity
+from ibrik_operator.faults import EXIT_CODE, POINTS
+from tests.support.cluster import Cluster, Document
+from tests.support.declared import (
+    CHANNEL,
+    CLAIM,
+    POD,
+    POOL,
+    SET,
+    SUBSCRIPTION,
+    TOPIC,
+    channel,
+    is_so,
+    pool,
+    subscription,
+    topic,
+)
+from tests.support.kubelet import Kubelet
+from tests.support.operator_process import install_rights, running_operator
+from tests.support.shop import Shop
+
+FIRST, VOLUME = "ibrik-default-0", "data-ibrik-default-0"
+AUTH = {"bearer": {"secretRef": {"name": "token", "key": "token"}}}
+
+
+TWO = 2 * GIB
+
+
+def storage(size: str) -> Document:
+    return {"size": size, "storageClassName": "grows-anyway"}
+
+
+def begin(shop: Shop) -> None:
+    """Everything that makes an operator write at the start."""
+    head = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "none"}
+    shop.cluster.apply(head | {"metadata": {"name": "grows-anyway"}, "allowVolumeExpansion": True})
+    value = base64.b64encode(b"word").decode()
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}}
+    shop.apply(secret | {"data": {"token": value}})
+    shop.apply(channel("hook", "", http={"url": "http://127.0.0.1:9/"}, auth=AUTH))
+    shop.apply(topic("orders", "", deletionPolicy="Delete"))
+    push = {"mode": "push", "channelRef": {"name": "hook"}}
+    shop.apply(subscription("pushes", "", "orders", **push))
+
+
+def begun(shop: Shop) -> None:
+    for kind, name in (
+        (POOL, "default"),
+        (TOPIC, "orders"),
+        (SUBSCRIPTION, "pushes"),
+        (CHANNEL, "hook"),
+    ):
+        shop.ready(kind, name)
+
+
+def begin_with_a_pool(shop: Shop) -> None:
+    shop.apply(pool("default", "", storage=storage("1Gi")))
+    begin(shop)
+    begun(shop)
+    shop.publish("orders", b"1", b"2", b"3")
+
+
+def grow(shop: Shop) -> None:
+    shop.apply(pool("default", "", storage=storage("2Gi")))
+
+
+def grown(shop: Shop) -> None:
+    shop.wait(CLAIM, VOLUME, lambda c: parse_quantity(c["status"]["capacity"]["storage"]) == TWO)
+    shop.wait(SET, "ibrik-default", lambda s: "2Gi" in str(s["spec"]["volumeClaimTemplates"]))
+    begun(shop)
+    assert shop.messages("orders") == 3
+
+
+def change(shop: Shop) -> None:
+    shop.apply(pool("default", "", storage=storage("1Gi"), config={"logLevel": "debug"}))
+
+
+def changed(shop: Shop) -> None:
+    config = shop.wait(POOL, "default", is_so("UpToDate"))
+    assert config["spec"]["config"]["logLevel"] == "debug"
+    shop.wait(POD, FIRST, lambda p: p["status"]["containerStatuses"][0]["ready"])
+    begun(shop)
+    assert shop.messages("orders") == 3
+
+
+def remove(shop: Shop) -> None:
+    shop.delete(TOPIC, "orders")
+
+
+def removed(shop: Shop) -> None:
+    shop.gone(TOPIC, "orders")
+    shop.eventually(lambda: shop.ask("GET", "/v1/topics/orders/partitions")[0] == 404)
+
+
+Step = Callable[[Shop], None]
+AT_THE_START: tuple[Step | None, Step, Step] = (None, begin, begun)
+STEPS: dict[str, tuple[Step | None, Step, Step]] = dict.fromkeys(POINTS, AT_THE_START) | {
+    "pool-set-orphaned": (begin_with_a_pool, grow, grown),
+    "pool-claim-grown": (begin_with_a_pool, grow, grown),
+    "pool-pod-deleted": (begin_with_a_pool, change, changed),
+    "finalizer-released": (begin_with_a_pool, remove, removed),
+}
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_the_next_operator_finishes_what_a_dying_one_began(
+    cluster: Cluster, kubelet: Kubelet, namespace: str, tmp_path: Path, point: str
+) -> None:
+    before, act, check = STEPS[point]
+    account = install_rights(cluster, f"ibrik-{namespace}", [namespace])
+
+    def operator(folder: str, **env: str) -> object:
+        return running_operator(cluster, account, tmp_path / folder, [namespace], **env)
+
+    if before is not None:
+        with operator("before") as first:
+            before(Shop(cluster, kubelet, namespace, first, tmp_path))
+    with operator("doomed", IBRIK_OPERATOR_FAULT=point) as doomed:
+        act(Shop(cluster, kubelet, namespace, doomed, tmp_path))
+        assert doomed.wait() == EXIT_CODE
+    with operator("after") as last:
+        shop = Shop(cluster, kubelet, namespace, last, tmp_path)
+        check(shop)
+        assert [p["metadata"]["name"] for p in cluster.objects(POOL, namespace)] == ["default"]
+        assert len(cluster.objects(POD, namespace)) == 1
+        assert last.process.poll() is None
