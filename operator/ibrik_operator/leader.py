@@ -49,7 +49,9 @@ class _Lock(LeaseLock):
             metadata=client.V1ObjectMeta(name=name), spec=self.update_lease(election_record)
         )
         try:
-            await self._in_time(self.api_instance.create_namespaced_lease(namespace, lease))
+            self.lease_reference = await self._in_time(
+                self.api_instance.create_namespaced_lease(namespace, lease)
+            )
         except ApiException as error:
             log.info("lease_not_created", reason=str(error.reason))
             return False
