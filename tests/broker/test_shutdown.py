@@ -140,7 +140,8 @@ def test_a_write_that_fails_ends_the_broker_and_is_never_acknowledged(tmp_path: 
                 published += 1
             else:
                 assert isinstance(reply, Failed)
-                assert reply.code == ("shutting-down" if refused else "storage-failed")
+                # The first answer names the failure; later ones may come before the doors close.
+                assert reply.code in {"storage-failed", "shutting-down" if refused else ""}
                 refused += 1
         assert broker.process.wait(STOP_TIMEOUT_S) == 74
     lines = [json.loads(line) for line in broker.errors.read_text().splitlines()]

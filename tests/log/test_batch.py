@@ -230,6 +230,7 @@ def test_no_garbage_gets_past_the_guard(records: bytes, count: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @settings(max_examples=3000, deadline=None)
 @given(st.data())
 def test_no_change_of_a_good_batch_gets_past_the_guard(data: st.DataObject) -> None:

@@ -52,6 +52,7 @@ def test_flipped_bits_of_sealed_segments_are_noticed(number: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("number", [0, 1, 2, 3])
 def test_every_flipped_bit_of_a_sealed_segment_is_noticed(number: int) -> None:
     flip_every(number, 1)
