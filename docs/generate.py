@@ -15,6 +15,7 @@ from pathlib import Path, PurePath
 from pages import (
     chart,
     cli,
+    conditions,
     decisions,
     definitions,
     errors,
@@ -35,7 +36,18 @@ GENERATED = (
     "helm/ibrik/values.schema.json",
 )
 MAKERS = {
-    "docs": (chart, cli, decisions, errors, metrics, openapi, resources, settings, topic),
+    "docs": (
+        chart,
+        cli,
+        conditions,
+        decisions,
+        errors,
+        metrics,
+        openapi,
+        resources,
+        settings,
+        topic,
+    ),
     "crds": (definitions,),
 }
 SHOWN_DIFF_LINES = 12

@@ -28,6 +28,7 @@ from ibrik_broker.settings.source import (
 )
 from ibrik_broker.telemetry.metrics import METRICS
 from ibrik_cli.main import app
+from ibrik_operator.metrics import REGISTRY as OPERATORS
 from tests.support.broker import running_broker
 from tests.support.transcripts import Block, Reader, is_as_shown, runnable_blocks, steps
 
@@ -157,10 +158,16 @@ def test_no_page_names_a_registry(page: Path) -> None:
     assert set(HOST.findall(page.read_text(encoding="utf-8"))) - HOSTS == set()
 
 
+def operators_metrics() -> set[str]:
+    """A counter is shown with `_total` and declared without."""
+    families = list(OPERATORS.collect())
+    return {one.name + ("_total" if one.type == "counter" else "") for one in families}
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if p.parent.name != "adr"], ids=name_of)
 def test_a_page_names_only_what_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    metrics = {metric.name for metric in METRICS}
+    metrics = {metric.name for metric in METRICS} | operators_metrics()
     packages = {path.name for path in ROOT.glob("*/ibrik_*")}
     known = {variable_of(name) for name in known_names()} | CLIENT_VARIABLES | MISTYPED
     groups = {name.split(".")[0] for name in known_names() if "." in name}

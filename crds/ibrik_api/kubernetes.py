@@ -18,6 +18,9 @@ FORCE_DELETE = "ibrik.dev/force-delete"
 """`true` on a resource: its finalizer is released without the brokers' word."""
 ROTATE_ADMIN_TOKEN = "ibrik.dev/rotate-admin-token"  # noqa: S105 - a name, not a secret
 """On a BrokerPool, any new value: a new admin token; the one before stays valid until the next."""
+DETACH_ABSENT = "ibrik.dev/detach-absent"
+"""On a BrokerPool, a number: so many absent resources may be detached at once, also when they are
+more than half of all."""
 DESIRED_HASH = "ibrik.dev/desired-hash"
 """On what the operator applied: digest of the desired object, to see a difference by."""
 CONFIG_HASH = "ibrik.dev/config-hash"

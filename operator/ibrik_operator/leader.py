@@ -101,13 +101,23 @@ class Leader:
         return self._lock.answered_at
 
     async def run(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Wait for the Lease, then lead; at the end let go of it. Ends the process when lost."""
+        """Wait for the Lease, then lead; ends as `lead` does, and lets go of the Lease.
+
+        Ends the process when the Lease is lost.
+        """
+        # The library does not look at how its task ended.
+        outcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         async def started() -> None:
             self.is_leading = True
             metrics.is_leader.set(1)
             log.info("leading", identity=self._settings.identity)
-            await lead()
+            try:
+                await lead()
+            except Exception as error:  # noqa: BLE001 - passed on as it is
+                outcome.set_exception(error)
+            else:
+                outcome.set_result(None)
 
         async def lost() -> None:
             log.error("lease_lost", identity=self._settings.identity)
@@ -124,7 +134,10 @@ class Leader:
             )
         )
         try:
-            await election.run()
+            async with asyncio.TaskGroup() as group:
+                electing = group.create_task(election.run(), name="election")
+                await outcome
+                electing.cancel()
         finally:
             if self.is_leading:
                 self.is_leading = False

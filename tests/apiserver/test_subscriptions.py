@@ -3,7 +3,16 @@
 import itertools
 
 from tests.support.cluster import Document, condition
-from tests.support.declared import CHANNEL, SUBSCRIPTION, TOPIC, channel, is_so, subscription, topic
+from tests.support.declared import (
+    CHANNEL,
+    POOL,
+    SUBSCRIPTION,
+    TOPIC,
+    channel,
+    is_so,
+    subscription,
+    topic,
+)
 from tests.support.shop import Shop
 
 HTTP = {"url": "https://example.com/hook"}
@@ -18,6 +27,14 @@ def trio(name: str, policy: str = "Retain") -> dict[str, Document]:
             name, "", name, mode="push", channelRef={"name": name}, deletionPolicy=policy
         ),
     }
+
+
+def told(shop: Shop, reason: str) -> Document:
+    """The event of the pool for this reason."""
+    for _, seen in shop.cluster.watch("v1/Event", shop.namespace, timeout_s=120):
+        if seen["reason"] == reason and seen["involvedObject"]["kind"] == "BrokerPool":
+            return seen
+    raise AssertionError(f"no event says {reason}")
 
 
 def test_everything_gets_ready_in_whatever_order_it_comes(shop: Shop) -> None:
@@ -135,3 +152,22 @@ def test_a_paused_subscription_is_left_as_it_is(shop: Shop) -> None:
     )
     shop.patch(SUBSCRIPTION, "held", {"metadata": {"annotations": {"ibrik.dev/paused": None}}})
     shop.ready(SUBSCRIPTION, "held")
+
+
+def test_when_most_is_gone_everything_stays_until_a_person_says_so(own_shop: Shop) -> None:
+    shop = own_shop
+    for document in trio("doubtful").values():
+        shop.apply(document)
+    for kind in trio("doubtful"):
+        shop.ready(kind, "doubtful")
+    for kind in trio("doubtful"):
+        shop.delete(kind, "doubtful")
+    stopped = told(shop, "DetachStopped")
+    assert "3 of 3 resources" in stopped["message"]
+    assert "detach-absent=3" in stopped["message"]
+    shop.publish("doubtful", b"served on")
+    shop.patch(POOL, "default", {"metadata": {"annotations": {"ibrik.dev/detach-absent": "3"}}})
+    told(shop, "Detached")
+    shop.apply(topic("doubtful", ""))
+    shop.ready(TOPIC, "doubtful")
+    assert shop.messages("doubtful") == 1

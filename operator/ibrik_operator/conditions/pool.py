@@ -7,7 +7,7 @@ VolumesGrown and UpToDate inform: the pool serves meanwhile.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ibrik_api.kubernetes import pod_name
+from ibrik_api.kubernetes import claim_name, ordinal_of, pod_name
 from ibrik_api.quantities import format_quantity
 from ibrik_operator.conditions.condition import Verdict, Violation, summary, verdict
 from ibrik_operator.conditions.reasons import Reason
@@ -17,6 +17,8 @@ from ibrik_operator.pods import is_pod_ready
 
 CRASHES = 3
 """Restarts after which a pod that is not ready counts as crash looping, between crashes too."""
+VOLUME = ("persistentvolumeclaim", "storageclass", "unbound")
+"""One of these is in what the scheduler says of a volume that is not there."""
 IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
 
 
@@ -72,31 +74,43 @@ def pod_trouble(pool: Key, name: str, pod: Document | None) -> Violation:
         return Violation(Reason.STARTING, f"{name} is not there yet")
     status = pod.get("status") or {}
     for container in status.get("containerStatuses") or []:
-        waiting = (container.get("state") or {}).get("waiting") or {}
-        reason, message = waiting.get("reason", ""), waiting.get("message", "")
-        if reason in IMAGE:
-            return Violation(
-                Reason.IMAGE_UNAVAILABLE,
-                f"{name}: image {container.get('image')} cannot be pulled ({reason}). Correct "
-                f"spec.image, or give spec.imagePullSecrets.",
-            )
-        if reason == "CreateContainerConfigError":
-            return Violation(Reason.SECRET_MISSING, f"{name}: {message}")
-        if reason == "CrashLoopBackOff" or container.get("restartCount", 0) >= CRASHES:
-            return Violation(
-                Reason.CRASH_LOOPING,
-                f"{name} ended {container.get('restartCount', 0)} times. See why: kubectl -n "
-                f"{pool.namespace} logs {name} --previous",
-            )
+        trouble = _container_trouble(pool, name, container)
+        if trouble is not None:
+            return trouble
     scheduled = next(
         (one for one in status.get("conditions") or [] if one["type"] == "PodScheduled"), None
     )
     if scheduled is not None and scheduled["status"] == "False":
-        message = scheduled.get("message", "")
-        is_volume = "PersistentVolumeClaim" in message or "persistentvolumeclaim" in message
-        reason = Reason.CLAIM_PENDING if is_volume else Reason.UNSCHEDULABLE
-        return Violation(reason, f"{name}: {message}")
+        return _unscheduled(pool, name, scheduled.get("message", ""))
     return Violation(Reason.STARTING, f"{name} is starting")
+
+
+def _container_trouble(pool: Key, name: str, container: Document) -> Violation | None:
+    waiting = (container.get("state") or {}).get("waiting") or {}
+    reason = waiting.get("reason", "")
+    if reason in IMAGE:
+        return Violation(
+            Reason.IMAGE_UNAVAILABLE,
+            f"{name}: image {container.get('image')} cannot be pulled ({reason}). Correct "
+            "spec.image, or give spec.imagePullSecrets.",
+        )
+    if reason == "CreateContainerConfigError":
+        return Violation(Reason.SECRET_MISSING, f"{name}: {waiting.get('message', '')}")
+    if reason == "CrashLoopBackOff" or container.get("restartCount", 0) >= CRASHES:
+        return Violation(
+            Reason.CRASH_LOOPING,
+            f"{name} ended {container.get('restartCount', 0)} times. See why: kubectl -n "
+            f"{pool.namespace} logs {name} --previous",
+        )
+    return None
+
+
+def _unscheduled(pool: Key, name: str, message: str) -> Violation:
+    if any(word in message.lower() for word in VOLUME):
+        claim = claim_name(pool.name, ordinal_of(name))
+        step = f"See: kubectl -n {pool.namespace} describe pvc {claim}"
+        return Violation(Reason.CLAIM_PENDING, f"{name}: {message}. {step}")
+    return Violation(Reason.UNSCHEDULABLE, f"{name}: {message}")
 
 
 def _metadata(facts: PoolFacts) -> Violation | None:

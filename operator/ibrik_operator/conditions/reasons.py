@@ -54,6 +54,8 @@ class Reason(StrEnum):
     SCALE_DOWN_UNSURE = "ScaleDownUnsure"
     ROLLING = "Rolling"
     ROLL_WAITS = "RollWaits"
+    DETACHED = "Detached"
+    DETACH_STOPPED = "DetachStopped"
 
 
 REASONS: dict[Reason, Entry] = {
@@ -176,7 +178,7 @@ REASONS: dict[Reason, Entry] = {
     Reason.RESIZING: Entry("Volumes are growing.", "Wait."),
     Reason.BROKER_OWNS_TOPICS: Entry(
         "A broker that would go still owns topics, so the pool keeps its size.",
-        "Delete or move those topics, or put spec.replicas back.",
+        "Delete those topics with their data, or put spec.replicas back.",
     ),
     Reason.SCALE_DOWN_UNSURE: Entry(
         "A broker that would go does not answer, so nobody knows what it owns.",
@@ -186,5 +188,15 @@ REASONS: dict[Reason, Entry] = {
     Reason.ROLL_WAITS: Entry(
         "Pods are to be replaced, but another one is not healthy.",
         "See why the pod that the message names is not ready.",
+    ),
+    Reason.DETACHED: Entry(
+        "An event of a pool: a resource is gone, so its brokers stop serving it; its data stays.",
+        "Nothing. Declare it again to have it back.",
+    ),
+    Reason.DETACH_STOPPED: Entry(
+        "An event of a pool: more than half of what its brokers serve is not declared any more. "
+        "That may be a mistake, so everything is served on.",
+        "Declare the resources again, or set the annotation ibrik.dev/detach-absent of the "
+        "BrokerPool to the number that may go.",
     ),
 }

@@ -56,6 +56,8 @@ class Watching:
             registry=self._registry(),
             settings=_kopf_settings(settings),
             standalone=True,
+            # Else kopf asks for the name of the user, and in a container there is none.
+            identity=settings.identity,  # type: ignore[arg-type]
             clusterwide=not settings.namespaces,
             namespaces=settings.namespaces,
         )

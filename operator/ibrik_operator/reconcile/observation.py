@@ -9,16 +9,19 @@ from collections.abc import Iterator
 
 import structlog
 
+from ibrik_api.kubernetes import DETACH_ABSENT
 from ibrik_api.observed import ObservedResource
 from ibrik_api.timestamps import format_timestamp
-from ibrik_operator import metrics
+from ibrik_operator import events, metrics
+from ibrik_operator.conditions.reasons import Reason
 from ibrik_operator.credentials import fault_of
-from ibrik_operator.decisions.absence import APART_S, Absences
+from ibrik_operator.decisions.absence import APART_S, Absences, allowed_of
 from ibrik_operator.decisions.counters import is_news
 from ibrik_operator.decisions.dependents import CREDENTIALS, OBSERVATION, is_true
 from ibrik_operator.decisions.placing import resources_of_pool
 from ibrik_operator.decisions.references import secret_keys_of
 from ibrik_operator.desired.document import detaching
+from ibrik_operator.events import News
 from ibrik_operator.keys import Document, Key
 from ibrik_operator.observations import PoolObservation
 from ibrik_operator.reconcile.context import Context
@@ -114,23 +117,38 @@ async def _detach_absent(context: Context, pool: Key, observation: PoolObservati
         await context.refresh()
         candidates = [one for one in candidates if not _is_there(context, one)]
     metrics.orphans.labels(pool.namespace, pool.name).set(len(candidates))
-    to_detach = absences.judge(served, candidates, context.now_ms() / 1000)
+    was_stopped = absences.is_stopped
+    document = context.world.get(pool) or {"metadata": {}}
+    to_detach = absences.judge(
+        served, candidates, context.now_ms() / 1000, allowed=allowed_of(document)
+    )
     metrics.detach_stopped.labels(pool.namespace, pool.name).set(int(absences.is_stopped))
-    if absences.is_stopped:
-        log.error(
-            "detach_stopped",
-            pool=str(pool),
-            absent=len(candidates),
-            served=len(served),
-            next="more than half of what this pool serves is not declared any more; if that is "
-            "right, delete it at the brokers, else restore the resources",
-        )
+    if absences.is_stopped and not was_stopped:
+        await _tell(context, pool, _stopped(pool, len(candidates), len(served)))
     now = format_timestamp(context.now_ms())
     for one in to_detach:
-        log.info("detaching", kind=one.kind, namespace=one.namespace, name=one.name)
+        key = Key(one.kind, one.namespace, one.name)
         await context.brokers.apply(pool, detaching(one, now=now))
-        context.observations.note_gone(pool, Key(one.kind, one.namespace, one.name))
+        context.observations.note_gone(pool, key)
+        await _tell(context, pool, News(Reason.DETACHED, f"{key} is gone; its data stays"))
     return len(candidates) > len(to_detach)
+
+
+def _stopped(pool: Key, absent: int, served: int) -> News:
+    return News(
+        Reason.DETACH_STOPPED,
+        f"{absent} of {served} resources that the brokers serve are not declared any more; all are "
+        "served on. Declare them again, or, if they are to go: kubectl -n "
+        f"{pool.namespace} annotate brokerpools.ibrik.dev {pool.name} {DETACH_ABSENT}={absent}",
+        is_warning=True,
+    )
+
+
+async def _tell(context: Context, pool: Key, news: News) -> None:
+    log.warning("absence", pool=str(pool), reason=news.reason, about=news.message)
+    document = context.world.get(pool)
+    if document is not None:
+        await events.publish(context.kube, document, [news])
 
 
 def _is_there(context: Context, seen: ObservedResource) -> bool:

@@ -15,6 +15,7 @@ from ibrik_api.kubernetes import (
     credentials_secret_name,
     object_name,
 )
+from ibrik_api.quantities import format_quantity
 from ibrik_operator import faults
 from ibrik_operator.conditions.condition import Violation
 from ibrik_operator.conditions.reasons import Reason
@@ -70,7 +71,7 @@ class PoolObjects:
         for claim in too_small(claims, wished_bytes):
             if not await self._can_grow(class_of(claim)):
                 return unsupported(self._name, self._namespace, class_of(claim), claim)
-            wish = {"spec": {"resources": {"requests": {"storage": str(wished_bytes)}}}}
+            wish = {"spec": {"resources": {"requests": {"storage": format_quantity(wished_bytes)}}}}
             try:
                 await self._context.kube.patch(Key.of(claim), wish)
             except KubeForbidden as error:  # A quota, or a class that nobody may look at.

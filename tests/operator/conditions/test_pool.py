@@ -74,7 +74,12 @@ PODS = {
     "no volume": (
         [pod(0, ready=False, unscheduled="pod has unbound immediate PersistentVolumeClaims")],
         Reason.CLAIM_PENDING,
-        "unbound immediate PersistentVolumeClaims",
+        "Claims. See: kubectl -n shop describe pvc data-ibrik-default-0",
+    ),
+    "no class": (
+        [pod(0, ready=False, unscheduled='storageclass.storage.k8s.io "fast" not found')],
+        Reason.CLAIM_PENDING,
+        'storageclass.storage.k8s.io "fast" not found',
     ),
     "the second one": ([pod(0), pod(1, ready=False)], Reason.STARTING, "ibrik-default-1"),
 }

@@ -1,10 +1,12 @@
 """What is gone detaches after two full lists some time apart; a doubtful list detaches nothing."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ibrik_api.observed import ObservedResource
-from ibrik_operator.decisions.absence import APART_S, FEW, Absences
+from ibrik_operator.decisions.absence import APART_S, FEW, Absences, allowed_of
+from tests.support.resources import pool
 
 
 def served(*names: str, uid: str = "one") -> list[ObservedResource]:
@@ -55,6 +57,27 @@ def test_a_few_may_always_go() -> None:
     absences, few = Absences(), served("a", "b")
     absences.judge(few, few, 1_000.0)
     assert absences.judge(few, few, 1_000.0 + APART_S) == few
+
+
+@pytest.mark.parametrize(
+    ("annotations", "allowed"),
+    [
+        (None, FEW),
+        ({"ibrik.dev/detach-absent": "5"}, 5),
+        ({"ibrik.dev/detach-absent": "0"}, FEW),
+        ({"ibrik.dev/detach-absent": "all"}, FEW),
+        ({"ibrik.dev/detach-absent": "-9"}, FEW),
+    ],
+)
+def test_a_person_says_how_many_may_go(annotations: dict[str, str] | None, allowed: int) -> None:
+    assert allowed_of(pool(annotations=annotations)) == allowed
+
+
+@pytest.mark.parametrize(("absent", "gone"), [(5, 5), (6, 0)])
+def test_no_more_go_than_a_person_said(absent: int, gone: int) -> None:
+    absences = Absences()
+    absences.judge(MANY, MANY[:absent], 1_000.0, allowed=5)
+    assert len(absences.judge(MANY, MANY[:absent], 1_000.0 + APART_S, allowed=5)) == gone
 
 
 @given(
