@@ -123,3 +123,18 @@ def test_a_paused_topic_is_left_as_it_is(shop: Shop) -> None:
     shop.ready(TOPIC, "resting")
     _, answer = shop.ask("GET", "/v1/topics/resting/partitions")
     assert len(answer["partitions"]) == 3
+
+
+def test_a_paused_topic_keeps_its_data_although_it_is_deleted(shop: Shop) -> None:
+    shop.apply(annotated(topic("spared", "", deletionPolicy="Delete"), paused="true"))
+    shop.wait(TOPIC, "spared", is_so("Reconciling", "False", "Paused"))
+    shop.patch(TOPIC, "spared", {"metadata": {"annotations": {"ibrik.dev/paused": None}}})
+    shop.ready(TOPIC, "spared")
+    shop.publish("spared", b"1")
+    shop.patch(TOPIC, "spared", {"metadata": {"annotations": {"ibrik.dev/paused": "true"}}})
+    shop.wait(TOPIC, "spared", is_so("Reconciling", "False", "Paused"))
+    shop.delete(TOPIC, "spared")
+    assert "ibrik.dev/paused" in shop.not_ready(TOPIC, "spared", "DeletionWaits")
+    assert shop.messages("spared") == 1
+    shop.patch(TOPIC, "spared", {"metadata": {"annotations": {"ibrik.dev/paused": None}}})
+    shop.gone(TOPIC, "spared")

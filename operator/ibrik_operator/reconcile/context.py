@@ -36,18 +36,23 @@ class Context:
     absences: dict[Key, Absences] = field(default_factory=dict)
 
     async def write_status(
-        self, document: Document, fields: Document, verdicts: Sequence[Verdict]
+        self,
+        document: Document,
+        fields: Document,
+        verdicts: Sequence[Verdict],
+        *,
+        kept: Sequence[Document] = (),
     ) -> None:
         """Apply the status when it says something new, and tell of what flipped.
 
         `fields` are those besides conditions and observedGeneration; None values stay out.
+        `kept` are conditions that stay as they are.
         """
         before = document.get("status") or {}
         generation = document["metadata"].get("generation", 0)
         now = format_timestamp(self.now_ms() // 1000 * 1000).replace(".000Z", "Z")
-        conditions = merged(
-            before.get("conditions") or [], verdicts, generation=generation, now=now
-        )
+        known = before.get("conditions") or []
+        conditions = [*kept, *merged(known, verdicts, generation=generation, now=now)]
         status: dict[str, Any] = {
             "observedGeneration": generation,
             **{name: value for name, value in fields.items() if value is not None},
@@ -62,6 +67,4 @@ class Context:
         if written is None:
             return  # It is gone.
         faults.reach("status-written")
-        await events.publish(
-            self.kube, document, events.transitions(before.get("conditions") or [], conditions)
-        )
+        await events.publish(self.kube, document, events.transitions(known, conditions))

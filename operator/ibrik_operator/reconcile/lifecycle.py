@@ -18,20 +18,22 @@ from ibrik_operator.keys import Document, Key
 from ibrik_operator.kube import KubeForbidden
 from ibrik_operator.reconcile.context import Context
 
+HELD_BACK = (
+    "the annotation ibrik.dev/paused keeps the data from being deleted. Remove it to delete the "
+    "data, or set ibrik.dev/force-delete to true to keep the data and let the resource go."
+)
+
 
 async def is_held(context: Context, resource: Document) -> bool:
     """Whether the annotation keeps the operator from changing anything; the status says so."""
     if not is_paused(resource):
         return False
     before = (resource.get("status") or {}).get("conditions") or []
-    kept = [
-        Verdict(one["type"], one["status"], one["reason"], one.get("message", ""))
-        for one in before
-        if one["type"] != "Reconciling"
-    ]
+    # What was said of the generation that is in force stays so, and is said of that one only.
+    kept = [one for one in before if one["type"] != "Reconciling"]
     message = "remove the annotation ibrik.dev/paused to let the operator follow the spec"
     held = Verdict("Reconciling", "False", Reason.PAUSED, message)
-    await context.write_status(resource, _kept_fields(resource), [*kept, held])
+    await context.write_status(resource, _kept_fields(resource), [held], kept=kept)
     return True
 
 
@@ -53,10 +55,13 @@ async def delete(context: Context, resource: Document, pool: Key | None) -> floa
     terminating = await _is_namespace_terminating(context, resource["metadata"]["namespace"])
     if not is_released_unasked(resource, pool=pool_document, is_namespace_terminating=terminating):
         assert pool is not None
-        waits = await _ask_brokers(context, pool, resource)
+        is_held_back = is_paused(resource)
+        waits = HELD_BACK if is_held_back else await _ask_brokers(context, pool, resource)
         if waits is not None:
-            violation = Violation(Reason.DELETION_WAITS, waits)
+            violation = Violation(Reason.DELETION_WAITS, waits, is_stalled=is_held_back)
             await context.write_status(resource, _kept_fields(resource), summary([violation]))
+            if is_held_back:
+                return None  # Only a person can change it, which is news.
             raise BrokersUnavailable(waits)
     await context.kube.set_finalizers(resource, without_ours(resource))
     faults.reach("finalizer-released")
