@@ -16,7 +16,7 @@ def test_a_topic_is_applied_and_serves_in_its_namespace(
         "--timeout=120s",
     )  # fmt: skip
     status, answer = client.call("POST", "/v1/topics/flights/messages", '{"carrier":"UA"}')
-    assert (status, json.loads(answer)["durability"]) == (200, "flushed")
+    assert (status, json.loads(answer)["durability"]) == (201, "flushed")
     client.publish("flights", 0, 20)
     found = client.read("flights", partitions=4)
     assert {"carrier": "UA"} in found
