@@ -6,6 +6,7 @@ Secret. No exception of the client leaves this file: whatever means "later" is B
 
 import asyncio
 import base64
+import contextlib
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -134,23 +135,32 @@ class Brokers:
         raise BrokersUnavailable("; ".join(reasons) or f"{pool.name} has no pods yet")
 
     async def _with_token(self, pool: Key, address: str, call: Any, *arguments: Any) -> Any:
-        """Call with the token that is known; once more with that of the Secret when refused."""
+        """Call with the token that is known; when refused, with those of the Secret."""
         state = self._pools.setdefault(pool, _Pool())
         if state.token is not None:
             try:
                 return await call(await self._door(address, state.token), *arguments)
             except Forbidden:
                 state.token = None
-        state.token = await self._read_token(pool)
-        return await call(await self._door(address, state.token), *arguments)
+        tokens = await self._read_tokens(pool)
+        for token in tokens[:-1]:
+            with contextlib.suppress(Forbidden):
+                answer = await call(await self._door(address, token), *arguments)
+                state.token = token
+                return answer
+        answer = await call(await self._door(address, tokens[-1]), *arguments)
+        state.token = tokens[-1]
+        return answer
 
-    async def _read_token(self, pool: Key) -> str:
+    async def _read_tokens(self, pool: Key) -> list[str]:
+        """The current one, then the previous: a Secret reaches the pods a minute or two later."""
         name = admin_secret_name(pool.name)
         secret = await self._kube.get(Key("Secret", pool.namespace, name))
-        encoded = ((secret or {}).get("data") or {}).get("current")
-        if not encoded:
+        data = (secret or {}).get("data") or {}
+        if not data.get("current"):
             raise BrokersUnavailable(f"Secret {pool.namespace}/{name} has no key 'current' yet")
-        return base64.b64decode(encoded).decode().strip()
+        found = [data[key] for key in ("current", "previous") if data.get(key)]
+        return [base64.b64decode(encoded).decode().strip() for encoded in found]
 
     async def _door(self, address: str, token: str) -> Admin:
         """A door for each address and token. When there are many, most are of pods long gone."""

@@ -27,13 +27,13 @@ def roll(
 ) -> Roll:
     """`wished` is the digest that an up-to-date pod carries."""
     pods = sorted(pods, key=_ordinal, reverse=True)
-    outdated = [pod for pod in pods if _digest(pod) != wished and not is_terminating(pod)]
+    outdated = [pod for pod in pods if _digest(pod) != wished]
     if not outdated:
         return Roll()
     progress = Violation(
         Reason.ROLLING, f"{len(outdated)} of {replicas} pods are to be replaced, one at a time"
     )
-    unready = [pod for pod in outdated if not is_pod_ready(pod)]
+    unready = [pod for pod in outdated if not is_pod_ready(pod) and not is_terminating(pod)]
     if unready:  # Nothing is lost by replacing what does not serve.
         return Roll(unready[0], progress)
     if _is_under_way(pods, replicas, observation):

@@ -30,6 +30,11 @@ CASES = {
     "then the next": (three(p2=DONE), "1", "Rolling"),
     "an unready one goes before": (three(p0={"ready": False}), "0", "Rolling"),
     "one that goes is waited for": (three(p2={"deleted": True}), "", "Rolling"),
+    "it is not done while the last one goes": (
+        three(p0={"deleted": True}, p1=DONE, p2=DONE),
+        "",
+        "Rolling",
+    ),
     "one that is not back is waited for": (three()[:2], "", "Rolling"),
     "a sick new one stops it": (three(p2=DONE | {"ready": False}), "", "RollWaits"),
     "putting back heals a sick one": (
