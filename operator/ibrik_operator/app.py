@@ -103,7 +103,7 @@ class Program:
         try:
             async with asyncio.TaskGroup() as group:
                 watched = group.create_task(watching.run(self.settings), name="watch")
-                await resync.refresh()
+                await _until_answered(resync.refresh)
                 self.is_synced = True
                 log.info("synced", objects=len(world))
                 work = group.create_task(queue.run(), name="queue")
@@ -148,6 +148,16 @@ class Program:
         if not hasattr(self, "_started_at"):
             self._started_at = asyncio.get_running_loop().time()
         return self._started_at
+
+
+async def _until_answered(ask: Callable[[], Awaitable[None]]) -> None:
+    """An API server that is busy or starting is waited for, rather than ended over."""
+    while True:
+        try:
+            return await ask()
+        except KubeUnavailable as error:
+            log.info("api_server_unavailable", reason=str(error))
+            await asyncio.sleep(PAUSE_S)
 
 
 def clock_ms() -> int:
