@@ -1,6 +1,6 @@
 """A pool on Postgres grows, and refuses to shrink while a broker owns topics."""
 
-from e2e.support.cluster import Cluster, Document
+from e2e.support.cluster import Cluster, Document, until
 from e2e.support.pods import Client, wait_ready
 from e2e.support.resources import pool, topic
 
@@ -56,10 +56,10 @@ def test_a_pool_grows_to_three_and_refuses_to_shrink_under_its_topics(
         installed.apply(secret, pool(metadata=store), namespace=namespace)
         installed.wait_condition("brokerpools.ibrik.dev", "default", namespace, "Ready=True")
         scale(installed, namespace, 3)
-        grown = installed.wait_condition(
-            "brokerpools.ibrik.dev", "default", namespace, "Scaled=True"
+        until(
+            "three brokers are ready",
+            lambda: ready_brokers(installed, namespace) == "3/3",
         )
-        assert grown["status"]["ready"] == "3/3"
         names = [f"orders-{number}" for number in range(3)]
         installed.apply(*(topic(name) for name in names), namespace=namespace)
         for name in names:
@@ -84,3 +84,9 @@ def scale(cluster: Cluster, namespace: str, replicas: int) -> None:
         "scale", "brokerpools.ibrik.dev/default", "--namespace", namespace,
         f"--replicas={replicas}",
     )  # fmt: skip
+
+
+def ready_brokers(cluster: Cluster, namespace: str) -> str:
+    pool_now = cluster.find("brokerpools.ibrik.dev", "default", namespace)
+    assert pool_now is not None
+    return str(pool_now.get("status", {}).get("ready"))
