@@ -4,6 +4,7 @@ Wires and holds no rule. `lead` runs on the replica that holds the Lease; the ot
 """
 
 import asyncio
+import random
 import signal
 import time
 from collections.abc import Awaitable, Callable
@@ -38,6 +39,8 @@ RECONCILES: dict[str, Callable[[Context, Key], Awaitable[float | None]]] = {
     CREDENTIALS: credentials.reconcile,
 }
 PAUSE_S = 5.0
+REFRESH_PASSES = 5
+"""Comparisons with the brokers after which everything is read anew, too."""
 UNHEARD_S = 4 * RENEW_DEADLINE_S
 """Silence about the Lease after which the process is not healthy."""
 
@@ -103,12 +106,14 @@ class Program:
         try:
             async with asyncio.TaskGroup() as group:
                 watched = group.create_task(watching.run(self.settings), name="watch")
-                await _until_answered(resync.refresh)
+                await self._until_done(resync.refresh)
                 self.is_synced = True
                 log.info("synced", objects=len(world))
                 work = group.create_task(queue.run(), name="queue")
+                fresh = group.create_task(self._keep_fresh(resync), name="refresh")
                 await watched
                 work.cancel()
+                fresh.cancel()
         finally:
             self.is_synced = False
             await brokers.close()
@@ -118,11 +123,19 @@ class Program:
 
     async def _wait_for_definitions(self) -> None:
         """The kinds of Ibrik must be served before anything can be watched."""
+
+        async def list_all() -> None:
+            for kind in RESOURCES:
+                for namespace in self.settings.namespaces or ("",):
+                    await self.kube.list(kind, namespace)
+
+        await self._until_done(list_all)
+
+    async def _until_done(self, read: Callable[[], Awaitable[None]]) -> None:
+        """Again and again: what is missing may come, and ending would only loop."""
         while True:
             try:
-                for kind in RESOURCES:
-                    for namespace in self.settings.namespaces or ("",):
-                        await self.kube.list(kind, namespace)
+                return await read()
             except KubeUnavailable as error:
                 log.info("api_server_unavailable", reason=str(error))
             except KubeError as error:
@@ -131,9 +144,17 @@ class Program:
                     reason=str(error),
                     next="kubectl apply --server-side -f crds/, and grant the rights of the chart",
                 )
-            else:
-                return
             await asyncio.sleep(PAUSE_S)
+
+    async def _keep_fresh(self, resync: Resync) -> None:
+        """Find what watching missed: after a broken watch no event tells of what is gone."""
+        while True:
+            pause_s = REFRESH_PASSES * self.settings.resync_ms / 1000
+            await asyncio.sleep(pause_s * (0.9 + random.random() / 5))  # noqa: S311 - no secret
+            try:
+                await resync.refresh()
+            except KubeError as error:
+                log.info("not_refreshed", reason=str(error))
 
     def _is_lease_known(self) -> bool:
         if self.leader is None:
@@ -148,16 +169,6 @@ class Program:
         if not hasattr(self, "_started_at"):
             self._started_at = asyncio.get_running_loop().time()
         return self._started_at
-
-
-async def _until_answered(ask: Callable[[], Awaitable[None]]) -> None:
-    """An API server that is busy or starting is waited for, rather than ended over."""
-    while True:
-        try:
-            return await ask()
-        except KubeUnavailable as error:
-            log.info("api_server_unavailable", reason=str(error))
-            await asyncio.sleep(PAUSE_S)
 
 
 def clock_ms() -> int:

@@ -21,3 +21,8 @@ class Key(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
+
+
+def version(document: Document) -> int:
+    """Versions of the objects of one kind are numbers that rise."""
+    return int(document["metadata"]["resourceVersion"])

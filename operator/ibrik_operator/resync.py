@@ -1,11 +1,12 @@
 """Reads everything anew into the world: at the start, and where a wrong world would cost data.
 
-Between those the watches keep the world fresh.
+Also every few minutes, since no event tells of what went while a watch was broken; between those
+the watches keep the world fresh.
 """
 
 from collections.abc import Callable, Mapping
 
-from ibrik_operator.keys import Document, Key
+from ibrik_operator.keys import Document, Key, version
 from ibrik_operator.kube import Kube
 from ibrik_operator.world import World
 
@@ -42,14 +43,9 @@ class Resync:
             known = self._world.get(key)
             if known is None and key in before:
                 continue  # Its deletion was seen while the list came.
-            if known is None or _version(known) < _version(document):
+            if known is None or version(known) < version(document):
                 self._seen("ADDED" if known is None else "MODIFIED", document)
         for key, document in before.items():
             # What came or changed while the list was read is not in it, or newer than it.
             if key not in listed and self._world.get(key) is document:
                 self._seen("DELETED", document)
-
-
-def _version(document: Document) -> int:
-    """Versions of one kind are numbers that rise."""
-    return int(document["metadata"]["resourceVersion"])

@@ -11,7 +11,7 @@ import kopf
 
 from ibrik_api.kubernetes import MANAGED_BY, WATCH_LABEL
 from ibrik_operator.decisions.dependents import dependents
-from ibrik_operator.keys import Document, Key
+from ibrik_operator.keys import Document, Key, version
 from ibrik_operator.kube import KINDS
 from ibrik_operator.settings import Settings
 from ibrik_operator.world import World
@@ -66,6 +66,8 @@ class Watching:
         """One event; the type is ADDED, MODIFIED, DELETED, or None from the first list."""
         key = Key.of(document)
         before = self._world.get(key)
+        if before is not None and _is_older(document, before):
+            return  # It was read anew since; what comes late must not undo that.
         if type_ == "DELETED":
             if before is None or _uid(before) != _uid(document):
                 return  # Another object has this name by now.
@@ -118,6 +120,11 @@ def _kopf_settings(settings: Settings) -> kopf.OperatorSettings:
             at = KINDS[kind]
             ours.watching.label_selectors[at.group, at.version, at.plural] = labels
     return ours
+
+
+def _is_older(document: Document, known: Document) -> bool:
+    """An earlier state of the same object."""
+    return _uid(document) == _uid(known) and version(document) < version(known)
 
 
 def _uid(document: Document) -> str:
