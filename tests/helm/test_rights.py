@@ -41,6 +41,8 @@ CLUSTER_READS = {
     ("storage.k8s.io", "storageclasses", "get"),
     ("", "namespaces", "get"),
 }
+# A namespace that goes takes its Role along, before or after what is protected in it.
+LEAVING = {("ibrik.dev", kind, "patch") for kind in ("topics", "subscriptions")}
 DEFINITIONS = {("apiextensions.k8s.io", "customresourcedefinitions", READ)}
 RELEASE = {("ibrik.dev", kind.plural, "get list patch") for kind in KINDS}
 
@@ -72,7 +74,7 @@ def test_the_operator_of_some_namespaces_needs_nothing_outside_them() -> None:
 def test_the_operator_of_some_namespaces_may_look_at_classes_and_namespaces_if_wished() -> None:
     found = documents(*NAMESPACED, "--set", "rbac.clusterReads=true")
     role = named(found, "ClusterRole", "ibrik-system-ibrik-operator")
-    assert set(rows(role)) == CLUSTER_READS
+    assert set(rows(role)) == CLUSTER_READS | LEAVING
 
 
 def test_the_lease_is_the_only_thing_in_its_own_namespace() -> None:

@@ -57,6 +57,14 @@ added here has to be defended there. */ -}}
   verbs: [get]
 {{- end -}}
 
+{{- /* Deleting a namespace deletes the Role in it, maybe before what is protected there was let go.
+The right to do that must outlive the Role. */ -}}
+{{- define "ibrik.rules.leaving" -}}
+- apiGroups: [ibrik.dev]
+  resources: [topics, subscriptions]
+  verbs: [patch]
+{{- end -}}
+
 {{- define "ibrik.rules.definitions" -}}
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions]
