@@ -51,6 +51,7 @@ class ApiServer:
     url: str
     ca_file: Path
     admin_token: str
+    controllers_token: str
     folder: Path
 
     @property
@@ -91,6 +92,7 @@ def running_apiserver(folder: Path) -> Iterator[ApiServer]:
         url=f"https://127.0.0.1:{free_port()}",
         ca_file=folder / "ca.pem",
         admin_token=secrets.token_hex(16),
+        controllers_token=secrets.token_hex(16),
         folder=folder,
     )
     _write_identities(server)
@@ -106,7 +108,7 @@ def running_apiserver(folder: Path) -> Iterator[ApiServer]:
 @contextmanager
 def running_controllers(server: ApiServer) -> Iterator[None]:
     """Start the real controllers; after the definitions, so that they know our kinds at once."""
-    kubeconfig = server.kubeconfig(server.admin_token, "controllers")
+    kubeconfig = server.kubeconfig(server.controllers_token, "controllers")
     flags = [
         f"--kubeconfig={kubeconfig}",
         f"--controllers={','.join(CONTROLLERS)}",
@@ -134,7 +136,10 @@ def _write_identities(server: ApiServer) -> None:
     serving.private_key_pem.write_to_path(str(folder / "server.key"))
     signing = authority.issue_cert("service-accounts.test")
     signing.private_key_pem.write_to_path(str(folder / "service-accounts.key"))
-    (folder / "tokens.csv").write_text(f'{server.admin_token},admin,admin,"system:masters"\n')
+    # Users of their own, so that the audit log tells them apart.
+    users = {"admin": server.admin_token, "controllers": server.controllers_token}
+    lines = [f'{token},{name},{name},"system:masters"\n' for name, token in users.items()]
+    (folder / "tokens.csv").write_text("".join(lines))
     (folder / "audit-policy.yaml").write_text(json.dumps(_AUDIT_POLICY))
 
 
