@@ -67,6 +67,7 @@ def older_chart(folder: Path) -> Path:
     schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     spec = schema["properties"]["spec"]
     del spec["properties"]["maxMessageBytes"]
+    spec.get("default", {}).pop("maxMessageBytes", None)
     rules = spec.get("x-kubernetes-validations", [])
     spec["x-kubernetes-validations"] = [
         rule for rule in rules if "maxMessageBytes" not in rule["rule"]
