@@ -68,7 +68,7 @@ def test_a_cluster_that_is_well_has_no_finding_but_fine_ones() -> None:
             "crds.enabled",
         ),
         (
-            {"operators": [operator(image="registry.internal:5000/ibrik/operator:0.2.0")]},
+            {"operators": [operator(image="images.example:5000/ibrik/operator:0.2.0")]},
             "is version 0.2.0, this command 0.1.0",
             "",
         ),

@@ -107,7 +107,7 @@ def test_every_image_comes_from_the_registry_that_is_chosen() -> None:
     text = rendered(*values_of("site"), "--set", "uninstall.releaseFinalizers=true")
     images = re.findall(r"image: (.+)", text) + re.findall(r"BROKER_IMAGE\n +value: (.+)", text)
     assert len(images) == 4
-    assert all(image.startswith("registry.internal:5000/mirror/ibrik/") for image in images)
+    assert all(image.startswith("images.example:5000/mirror/ibrik/") for image in images)
 
 
 def test_every_pod_has_the_secrets_of_the_registry_and_its_place() -> None:
