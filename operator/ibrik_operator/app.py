@@ -50,7 +50,8 @@ class Program:
     settings: Settings
     kube: Kube
     is_synced: bool = False
-    leader: Leader | None = field(default=None)
+    leader: Leader | None = None
+    started_s: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         if self.settings.lease.namespace:
@@ -159,16 +160,10 @@ class Program:
     def _is_lease_known(self) -> bool:
         if self.leader is None:
             return True
-        answered = self.leader.answered_at
-        now = asyncio.get_running_loop().time()
-        started = self._started
-        return now - (answered if answered is not None else started) < UNHEARD_S + RETRY_S
-
-    @property
-    def _started(self) -> float:
-        if not hasattr(self, "_started_at"):
-            self._started_at = asyncio.get_running_loop().time()
-        return self._started_at
+        heard_s = self.leader.answered_s
+        if heard_s is None:
+            heard_s = self.started_s
+        return time.monotonic() - heard_s < UNHEARD_S + RETRY_S
 
 
 def clock_ms() -> int:

@@ -22,10 +22,10 @@ from ibrik_client.errors import Forbidden, IbrikError
 from ibrik_client.retry import NO_RETRY
 from ibrik_client.transport import Transport
 from ibrik_operator import faults, metrics
+from ibrik_operator.documents import is_ready, is_terminating
 from ibrik_operator.keys import Document, Key
 from ibrik_operator.kube import Kube
 from ibrik_operator.observations import BrokerSeen
-from ibrik_operator.pods import is_pod_ready, is_terminating
 from ibrik_operator.world import World
 
 MAX_TOGETHER = 200
@@ -121,7 +121,7 @@ class Brokers:
         reasons = []
         for pod in sorted(self._pods(pool), key=lambda pod: str(pod["metadata"]["name"])):
             address = _address(pod)
-            if address is None or not is_pod_ready(pod):
+            if address is None or not is_ready(pod):
                 reasons.append(f"{pod['metadata']['name']} is not ready")
                 continue
             try:

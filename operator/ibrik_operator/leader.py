@@ -7,6 +7,7 @@ Losing the Lease ends the process: nobody can say what a former leader still has
 
 import asyncio
 import os
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
@@ -34,8 +35,8 @@ class _Lock(LeaseLock):
 
     def __init__(self, name: str, namespace: str, identity: str, api: client.ApiClient) -> None:
         super().__init__(name, namespace, identity, api)
-        self.answered_at: float | None = None
-        """When the API server last answered, by the clock of the event loop."""
+        self.answered_s: float | None = None
+        """When the API server last answered, by the monotonic clock."""
 
     async def get(self, name: str, namespace: str) -> Any:
         try:
@@ -84,7 +85,7 @@ class _Lock(LeaseLock):
     async def _in_time(self, call: Awaitable[Any]) -> Any:
         async with asyncio.timeout(CALL_TIMEOUT_S):
             result = await call
-        self.answered_at = asyncio.get_running_loop().time()
+        self.answered_s = time.monotonic()
         return result
 
 
@@ -97,8 +98,8 @@ class Leader:
         self.is_leading = False
 
     @property
-    def answered_at(self) -> float | None:
-        return self._lock.answered_at
+    def answered_s(self) -> float | None:
+        return self._lock.answered_s
 
     async def run(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Wait for the Lease, then lead; ends as `lead` does, and lets go of the Lease.

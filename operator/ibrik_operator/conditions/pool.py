@@ -11,9 +11,9 @@ from ibrik_api.kubernetes import claim_name, ordinal_of, pod_name
 from ibrik_api.quantities import format_quantity
 from ibrik_operator.conditions.condition import Verdict, Violation, summary, verdict
 from ibrik_operator.conditions.reasons import Reason
+from ibrik_operator.documents import is_ready
 from ibrik_operator.keys import Document, Key
 from ibrik_operator.observations import PoolObservation
-from ibrik_operator.pods import is_pod_ready
 
 CRASHES = 3
 """Restarts after which a pod that is not ready counts as crash looping, between crashes too."""
@@ -58,7 +58,7 @@ def _brokers(facts: PoolFacts) -> Violation | None:
     for ordinal in range(facts.replicas):
         name = pod_name(facts.pool.name, ordinal)
         pod = found.get(name)
-        if pod is None or not is_pod_ready(pod):
+        if pod is None or not is_ready(pod):
             return pod_trouble(facts.pool, name, pod)
     for seen in facts.observation.brokers:
         if seen.observed is None and seen.pod in found:

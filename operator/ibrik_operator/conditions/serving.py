@@ -8,7 +8,7 @@ from ibrik_api.errors import CODES
 from ibrik_operator.conditions.condition import Violation
 from ibrik_operator.conditions.reasons import Reason
 
-LATER = frozenset({"stale-generation"})
+LATER = frozenset({"owner-elsewhere", "stale-generation"})
 """Codes that pass by themselves although they are no fault of the brokers."""
 
 

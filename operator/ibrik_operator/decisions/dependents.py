@@ -19,6 +19,7 @@ from ibrik_operator.decisions.references import (
     topic_name,
     topic_of,
 )
+from ibrik_operator.documents import is_ready
 from ibrik_operator.keys import Document, Key
 from ibrik_operator.world import World
 
@@ -54,16 +55,6 @@ def has_changed(before: Document | None, after: Document | None) -> bool:
     if before is None or after is None:
         return True
     return _identity(before) != _identity(after)
-
-
-def is_ready(document: Document | None) -> bool:
-    return is_true(document, "Ready")
-
-
-def is_true(document: Document | None, type_: str) -> bool:
-    """Whether its status has this condition, and says True."""
-    conditions = ((document or {}).get("status") or {}).get("conditions") or []
-    return any(one["type"] == type_ and one["status"] == "True" for one in conditions)
 
 
 def _identity(document: Document) -> tuple[object, ...]:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from ibrik_api.kubernetes import CONFIG_HASH, ordinal_of
 from ibrik_operator.conditions.condition import Violation
 from ibrik_operator.conditions.reasons import Reason
+from ibrik_operator.documents import is_ready, is_terminating
 from ibrik_operator.keys import Document
 from ibrik_operator.observations import PoolObservation
-from ibrik_operator.pods import is_pod_ready, is_terminating
 
 
 class Roll(NamedTuple):
@@ -33,7 +33,7 @@ def roll(
     progress = Violation(
         Reason.ROLLING, f"{len(outdated)} of {replicas} pods are to be replaced, one at a time"
     )
-    unready = [pod for pod in outdated if not is_pod_ready(pod) and not is_terminating(pod)]
+    unready = [pod for pod in outdated if not is_ready(pod) and not is_terminating(pod)]
     if unready:  # Nothing is lost by replacing what does not serve.
         return Roll(unready[0], progress)
     if _is_under_way(pods, replicas, observation):
@@ -53,7 +53,7 @@ def _is_under_way(pods: Sequence[Document], replicas: int, observation: PoolObse
     return (
         len(pods) < replicas
         or any(map(is_terminating, pods))
-        or any(is_pod_ready(pod) and _uid(pod) not in asked for pod in pods)
+        or any(is_ready(pod) and _uid(pod) not in asked for pod in pods)
     )
 
 
@@ -61,7 +61,7 @@ def _obstacle(
     pods: Sequence[Document], silent: Sequence[Document], observation: PoolObservation
 ) -> str | None:
     """What has to be so before a pod that works is taken away."""
-    sick = next((pod for pod in pods if not is_pod_ready(pod)), None)
+    sick = next((pod for pod in pods if not is_ready(pod)), None)
     if sick is not None:
         name = _name(sick)
         namespace = sick["metadata"]["namespace"]

@@ -17,10 +17,11 @@ from ibrik_operator.conditions.reasons import Reason
 from ibrik_operator.credentials import fault_of
 from ibrik_operator.decisions.absence import APART_S, Absences, allowed_of
 from ibrik_operator.decisions.counters import is_news
-from ibrik_operator.decisions.dependents import CREDENTIALS, OBSERVATION, is_true
+from ibrik_operator.decisions.dependents import CREDENTIALS, OBSERVATION
 from ibrik_operator.decisions.placing import resources_of_pool
 from ibrik_operator.decisions.references import secret_keys_of
 from ibrik_operator.desired.document import detaching
+from ibrik_operator.documents import is_true
 from ibrik_operator.events import News
 from ibrik_operator.keys import Document, Key
 from ibrik_operator.observations import PoolObservation

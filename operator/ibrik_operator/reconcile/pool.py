@@ -24,10 +24,10 @@ from ibrik_operator.decisions.scaling import scale
 from ibrik_operator.desired.broker_set import Defaults, pod_hash, stateful_set
 from ibrik_operator.desired.default_pool import default_pool
 from ibrik_operator.desired.spec import pool_spec
+from ibrik_operator.documents import is_ready, is_terminating
 from ibrik_operator.keys import Document, Key
 from ibrik_operator.kube import KubeConflict, KubeForbidden
 from ibrik_operator.observations import PoolObservation
-from ibrik_operator.pods import is_pod_ready, is_terminating
 from ibrik_operator.reconcile import lifecycle
 from ibrik_operator.reconcile.context import Context
 from ibrik_operator.reconcile.pool_objects import PoolObjects
@@ -122,7 +122,7 @@ async def _observed(
     """What is known; anew where a broker came since, or where a wrong answer would cost topics."""
     known = context.observations.of(pool)
     answered = {seen.uid for seen in known.brokers if seen.observed is not None}
-    ready = {pod["metadata"]["uid"] for pod in pods if is_pod_ready(pod)}
+    ready = {pod["metadata"]["uid"] for pod in pods if is_ready(pod)}
     if ready <= answered and not is_shrinking:
         return known
     seen = await context.brokers.observe(pool)
@@ -152,7 +152,7 @@ def _members(context: Context, kind: str, pool: Key, beginning: str) -> list[Doc
 
 
 def _fields(pool: Document, pods: Sequence[Document], facts: PoolFacts) -> dict[str, Any]:
-    ready = sum(1 for pod in pods if is_pod_ready(pod) and not is_terminating(pod))
+    ready = sum(1 for pod in pods if is_ready(pod) and not is_terminating(pod))
     before = pool.get("status") or {}
     return {
         "replicas": len(pods),

@@ -32,9 +32,9 @@ from ibrik_operator.desired.network import (
     network_policy,
 )
 from ibrik_operator.desired.secrets import admin_secret
+from ibrik_operator.documents import is_terminating
 from ibrik_operator.keys import Document, Key
 from ibrik_operator.kube import KubeForbidden, KubeInvalid
-from ibrik_operator.pods import is_terminating
 from ibrik_operator.reconcile.context import Context
 
 FIXED = ("serviceName", "podManagementPolicy", "selector", "volumeClaimTemplates")

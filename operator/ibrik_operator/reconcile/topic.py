@@ -5,9 +5,9 @@ from typing import Any
 from ibrik_api.kubernetes import DEFAULT_POOL, HTTP_PORT, object_name
 from ibrik_operator.conditions.serving import Serving
 from ibrik_operator.conditions.topic import TopicFacts, topic_verdicts
-from ibrik_operator.decisions.dependents import is_ready
 from ibrik_operator.decisions.references import pool_of_topic, subscriptions_of_topic, topic_name
 from ibrik_operator.decisions.rivals import rival
+from ibrik_operator.documents import is_ready
 from ibrik_operator.keys import Document, Key
 from ibrik_operator.reconcile import lifecycle
 from ibrik_operator.reconcile.context import Context

@@ -39,7 +39,9 @@ def test_a_name_that_belongs_to_another_is_a_conflict() -> None:
     assert refusal.reason == "Conflict"
 
 
-@pytest.mark.parametrize("code", ["owner-unavailable", "storage-full", "stale-generation"])
+@pytest.mark.parametrize(
+    "code", ["owner-elsewhere", "owner-unavailable", "storage-full", "stale-generation"]
+)
 @pytest.mark.parametrize("was_confirmed", [True, False])
 def test_what_passes_by_itself_takes_nothing_back(code: str, was_confirmed: bool) -> None:
     told = outcome(ApplyResult.REFUSED, code, "Later.")
