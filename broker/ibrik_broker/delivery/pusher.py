@@ -38,6 +38,8 @@ class Pusher:
         self._ready: deque[Push] = deque()
         self._queue: deque[tuple[Push, Delivery]] = deque()
         self._is_feeding = False
+        self._idle: deque[asyncio.Future[None]] = deque()
+        """Workers that wait for what is being claimed: a new task each would cost more."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def close(self, seconds: float) -> None:
@@ -125,6 +127,7 @@ class Pusher:
             self._parts.alarms.arrange(self, self._parts.ticks_ms() + DATABASE_AWAY_TICKS)
         finally:
             self._is_feeding = False
+            self._wake(len(self._idle))
         if self._ready and self.outlet.workers == 0:
             self.go_on()
 
@@ -155,6 +158,7 @@ class Pusher:
         if not push.is_ready:
             push.is_ready = True
             self._ready.append(push)
+        self._wake(len(taken))
         self._staff()
 
     def _on_no_database(self, push: Push, taken: list[Delivery]) -> None:
@@ -179,7 +183,7 @@ class Pusher:
 
     async def _work(self) -> None:
         try:
-            while self._queue:
+            while await self._has_work():
                 push, delivery = self._queue.popleft()
                 self.outlet.queued = len(self._queue)
                 # What has one try was settled before: it is sent whatever is known by now.
@@ -189,12 +193,25 @@ class Pusher:
                     break
                 await self._deliver(push, delivery)
                 self.go_on()
-                if self.outlet.workers > self.outlet.concurrency:
-                    break  # it copes with fewer
-                self._staff()  # or with more
+                self._staff()  # it may cope with more
         finally:
             self.outlet.workers -= 1
         self.go_on()
+
+    async def _has_work(self) -> bool:
+        """Wait for the next message, as long as some may come; also False for a worker too many."""
+        while not self._queue and self._is_feeding:
+            fed = asyncio.get_running_loop().create_future()
+            self._idle.append(fed)
+            await fed
+        return bool(self._queue) and self.outlet.workers <= self.outlet.concurrency
+
+    def _wake(self, count: int) -> None:
+        """Let so many of the idle workers look for work again."""
+        for _ in range(min(count, len(self._idle))):
+            fed = self._idle.popleft()
+            if not fed.done():  # its worker was cancelled
+                fed.set_result(None)
 
     def _give_all_back(self) -> None:
         """The destination rests: what is claimed and not sent did not have its attempt."""

@@ -1,8 +1,13 @@
 """Push: messages of a topic arrive at a destination, as durably as it was asked for."""
 
+import asyncio
+from collections.abc import Coroutine
 from pathlib import Path
 
-from tests.support.delivery import open_delivery, status, unreachable
+import pytest
+
+from ibrik_broker.delivery.pusher import Pusher
+from tests.support.delivery import OK, open_delivery, status, unreachable
 
 
 async def test_every_message_arrives_once_and_the_cursor_follows(tmp_path: Path) -> None:
@@ -53,3 +58,23 @@ async def test_after_the_last_attempt_a_message_goes_to_the_dead_letters(tmp_pat
         assert told["dlq-reason"] == b"connect-failed"
         assert told["dlq-attempts"] == b"3"
         assert told["dlq-offset"] == b"0"
+
+
+async def test_workers_wait_for_the_next_claim_instead_of_ending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+    start = Pusher._start
+
+    def counted(self: Pusher, work: Coroutine[None, None, None]) -> None:
+        started.append(work.__name__)
+        start(self, work)
+
+    monkeypatch.setattr(Pusher, "_start", counted)
+    async with open_delivery(tmp_path) as parts:
+        await parts.topic("orders")
+        flow = await parts.subscribe("billing", "orders")
+        parts.sender.answer = lambda _: asyncio.sleep(0, OK)
+        await parts.publish("orders", *(b"%d" % n for n in range(500)))
+        await parts.until(lambda: flow.counters.delivered == 500)
+    assert len(started) < 100, "a task for each of a few claims, and a few workers"

@@ -6,7 +6,8 @@ from ibrik_api.resources.destination import Destination
 from ibrik_broker.delivery.across import PublishAcross
 from ibrik_broker.delivery.credentials import Credentials
 from ibrik_broker.delivery.guard import Guard
-from ibrik_broker.delivery.senders.http import HttpClient, HttpSender
+from ibrik_broker.delivery.senders.http import HttpSender
+from ibrik_broker.delivery.senders.http_client import HttpClient
 from ibrik_broker.delivery.senders.parcel import Sender
 from ibrik_broker.delivery.senders.tcp import TcpSender
 from ibrik_broker.delivery.senders.topic import TopicSender

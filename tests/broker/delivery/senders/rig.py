@@ -13,7 +13,8 @@ from ibrik_broker.delivery.credentials import Credentials
 from ibrik_broker.delivery.egress import Egress
 from ibrik_broker.delivery.guard import Guard
 from ibrik_broker.delivery.resolver import AddressInfo, Resolver
-from ibrik_broker.delivery.senders.http import HttpClient, HttpSender
+from ibrik_broker.delivery.senders.http import HttpSender
+from ibrik_broker.delivery.senders.http_client import HttpClient
 from ibrik_broker.delivery.senders.parcel import Parcel
 from ibrik_broker.delivery.senders.tcp import TcpSender
 from ibrik_log.record import Headers, StoredRecord

@@ -1,6 +1,7 @@
 """The guard at work: every connection is judged after DNS, whatever the address is dressed as."""
 
 import pytest
+from yarl import URL
 
 from ibrik_broker.delivery.egress import Egress
 from ibrik_broker.delivery.guard import Guard, _is_of_this_machine
@@ -45,7 +46,7 @@ async def test_odd_spellings_of_an_address_lead_nowhere(host: str) -> None:
 async def test_a_name_that_changes_its_address_is_judged_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("ibrik_broker.delivery.senders.http.DNS_CACHE_S", 0)
+    monkeypatch.setattr("ibrik_broker.delivery.senders.http_client.DNS_CACHE_S", 0)
     names = Names(rebinding=["127.0.0.1", "169.254.169.254"])
     answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
     async with endpoint(answer) as target:
@@ -76,8 +77,9 @@ async def test_a_service_and_the_same_name_over_http_share_no_connection() -> No
         names = Names(erp=["127.0.0.1"])
         async with http_sender("", names=names, service=service) as sender:
             assert (await sender.send(parcel())).error is None
-            client = sender._client
-            assert client.session(is_service=True) is not client.session(is_service=False)
+            client, where = sender._client, URL("http://erp")
+            ways = [client.route("POST", where, is_service=each) for each in (True, False)]
+            assert ways[0].connector is not ways[1].connector
 
 
 async def test_our_own_doors_are_denied_under_any_address_of_this_machine() -> None:

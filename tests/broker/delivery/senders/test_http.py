@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ibrik_broker.delivery.senders import http as http_module
+from ibrik_broker.delivery.senders import http_client
 from tests.broker.delivery.senders.rig import (
     NOW_MS,
     OK,
@@ -109,7 +109,7 @@ async def test_a_connection_is_used_again() -> None:
 
 
 async def test_too_many_idle_connections_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_module, "IDLE_CONNECTIONS_MAX", 2)
+    monkeypatch.setattr(http_client, "IDLE_CONNECTIONS_MAX", 2)
     async with endpoint() as target, http_sender(target) as sender:
         await asyncio.gather(*(sender.send(parcel(offset=n)) for n in range(4)))
         await sender.send(parcel())
