@@ -77,7 +77,7 @@ bitflips: $(STAMP) ## Flip FLIPS single bits in sealed segments; every one must 
 api: $(STAMP) ## Ask both HTTP doors what their OpenAPI documents promise (schemathesis), and draw their pages
 	$(BIN)/python -m pytest -q tests/contract
 apitest: $(STAMP) ## A real API server, its controllers, the operator and brokers (KUBE_ASSETS=folder of etcd, kube-apiserver, kube-controller-manager, kubectl, helm)
-	KUBE_ASSETS="$(KUBE_ASSETS)" $(BIN)/python -m pytest -q tests/apiserver
+	KUBE_ASSETS="$(KUBE_ASSETS)" $(BIN)/python -m pytest -q -n 2 tests/apiserver
 interop: $(STAMP) ## Let aiokafka's pure decoder and Kafka's own DumpLogSegments read our segments (needs Java and Maven)
 	$(BIN)/python -m tests.interop
 bench: $(STAMP) ## Measure beside peers in the same run; prints ratios (needs redis-server and wrk)
