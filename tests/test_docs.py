@@ -28,6 +28,7 @@ from ibrik_broker.settings.source import (
 )
 from ibrik_broker.telemetry.metrics import METRICS
 from ibrik_cli.main import app
+from ibrik_operator import settings as operator
 from ibrik_operator.metrics import REGISTRY as OPERATORS
 from tests.support.broker import running_broker
 from tests.support.transcripts import Block, Reader, is_as_shown, runnable_blocks, steps
@@ -104,6 +105,12 @@ def test_every_setting_has_a_section() -> None:
     assert [name for name in known_names() if f"### `{name}`\n" not in page] == []
 
 
+def test_every_setting_of_the_operator_has_a_section() -> None:
+    page = (DOCS / "reference/operator-settings.md").read_text(encoding="utf-8")
+    assert [name for name in operator.names() if f"### `{name}`\n" not in page] == []
+    assert [one for one in operator.variables() if f"`{one}` · " not in page] == []
+
+
 def test_every_metric_has_a_row() -> None:
     page = (DOCS / "reference/metrics.md").read_text(encoding="utf-8")
     assert [metric.name for metric in METRICS if f"| `{metric.name}` |" not in page] == []
@@ -169,7 +176,8 @@ def test_a_page_names_only_what_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     metrics = {metric.name for metric in METRICS} | operators_metrics()
     packages = {path.name for path in ROOT.glob("*/ibrik_*")}
-    known = {variable_of(name) for name in known_names()} | CLIENT_VARIABLES | MISTYPED
+    known = {variable_of(name) for name in known_names()} | {*operator.variables()}
+    known |= CLIENT_VARIABLES | MISTYPED
     groups = {name.split(".")[0] for name in known_names() if "." in name}
     dotted = set(re.findall(rf"`((?:{'|'.join(groups)})\.[a-z_]+)", text))
     if page.name in {

@@ -87,7 +87,8 @@ class Settings(BaseSettings):
     """Whether each pool gets a NetworkPolicy."""
 
     identity: str = Field(default_factory=socket.gethostname)
-    """Name of this replica in the Lease; the chart gives the name of the pod."""
+    """Name of this replica in the Lease; without it the name of the host. The chart gives the name
+    of the pod."""
 
     resync_ms: Annotated[int, Field(ge=1_000, le=3_600_000)] = 60_000
     """Pause between two comparisons of everything with what the brokers serve."""
@@ -130,24 +131,30 @@ def load_settings() -> Settings:
         return Settings()
     except ValidationError as error:
         problems = (
-            f"{_variable(map(str, one['loc']))}: {one['msg']}"
+            f"{variable_of('.'.join(map(str, one['loc'])))}: {one['msg']}"
             for one in error.errors(include_url=False)
         )
         raise SettingsError("; ".join(problems)) from error
 
 
+def names() -> list[str]:
+    """Every setting, as `lease.namespace`."""
+    return list(_names(Settings, ""))
+
+
 def variables() -> list[str]:
     """Every setting as its environment variable."""
-    return [_variable(path) for path in _paths(Settings, [])]
+    return [variable_of(name) for name in names()]
 
 
-def _variable(path: Any) -> str:
-    return PREFIX + "__".join(path).upper()
+def variable_of(name: str) -> str:
+    """The environment variable of a setting: `lease.name` is IBRIK_OPERATOR_LEASE__NAME."""
+    return PREFIX + name.upper().replace(".", "__")
 
 
-def _paths(model: type[BaseModel], place: list[str]) -> Iterator[list[str]]:
+def _names(model: type[BaseModel], prefix: str) -> Iterator[str]:
     for name, field in model.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            yield from _paths(field.annotation, [*place, name])
+            yield from _names(field.annotation, f"{prefix}{name}.")
         else:
-            yield [*place, name]
+            yield prefix + name
