@@ -29,6 +29,7 @@ from ibrik_broker.settings.source import (
 from ibrik_broker.telemetry.metrics import METRICS
 from ibrik_cli.main import app
 from ibrik_operator import settings as operator
+from ibrik_operator.conditions.reasons import REASONS
 from ibrik_operator.metrics import REGISTRY as OPERATORS
 from tests.support.broker import running_broker
 from tests.support.transcripts import Block, Reader, is_as_shown, runnable_blocks, steps
@@ -109,6 +110,12 @@ def test_every_setting_of_the_operator_has_a_section() -> None:
     page = (DOCS / "reference/operator-settings.md").read_text(encoding="utf-8")
     assert [name for name in operator.names() if f"### `{name}`\n" not in page] == []
     assert [one for one in operator.variables() if f"`{one}` · " not in page] == []
+
+
+def test_the_guide_to_trouble_leads_to_every_reason() -> None:
+    linked = links(DOCS / "guides/troubleshooting.md")
+    missing = [one for one in REASONS if f"../reference/conditions.md#{one.lower()}" not in linked]
+    assert missing == []
 
 
 def test_every_metric_has_a_row() -> None:
