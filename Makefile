@@ -82,6 +82,8 @@ interop: $(STAMP) ## Let aiokafka's pure decoder and Kafka's own DumpLogSegments
 	$(BIN)/python -m tests.interop
 bench: $(STAMP) ## Measure beside peers in the same run; prints ratios (needs redis-server and wrk)
 	$(BIN)/python -m bench
+bench-operator: $(STAMP) ## Measure the operator with 1,000 Topics and 2,000 Subscriptions on a real API server (KUBE_ASSETS as for apitest)
+	KUBE_ASSETS="$(KUBE_ASSETS)" $(BIN)/python -m bench.operator
 
 ##@ As in the Kafka-like service
 run: $(STAMP) ## Start a broker for development on DATA
@@ -119,4 +121,4 @@ clean: ## Remove what this Makefile made (never a data folder)
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*##/ {printf "  \033[36m%-15s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery sim bitflips api apitest interop bench run create-topic list-topics producer consumer images kind-up deploy kind-down e2e clean help
+.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery sim bitflips api apitest interop bench bench-operator run create-topic list-topics producer consumer images kind-up deploy kind-down e2e clean help

@@ -3,14 +3,10 @@
 import argparse
 import json
 import os
-import platform
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
-
-from rich.console import Console
-from rich.table import Table
 
 from bench import (
     deletion,
@@ -28,6 +24,7 @@ from bench import (
     tcp_publish,
 )
 from bench.framework import Bench, Row, Verdict
+from bench.table import machine, show
 
 BENCHMARKS: dict[str, Callable[[Bench], list[Row]]] = {
     "tcp": tcp_publish.measure,
@@ -44,7 +41,6 @@ BENCHMARKS: dict[str, Callable[[Bench], list[Row]]] = {
     "subscriptions": subscriptions.measure,
     "retries": retries.measure,
 }
-COLOURS = {Verdict.MET: "green", Verdict.MISSED: "red", Verdict.NOT_MEASURED: "yellow"}
 
 
 def main() -> int:
@@ -77,25 +73,6 @@ def _parse() -> argparse.Namespace:
             f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}"
         )
     return arguments
-
-
-def show(rows: Sequence[Row]) -> None:
-    table = Table()
-    for title in ("name", "ibrik", "peer", "ratio", "bar", "verdict"):
-        table.add_column(title, overflow="fold")
-    for row in rows:
-        verdict = f"[{COLOURS.get(row.verdict, 'default')}]{row.verdict}"
-        table.add_row(row.name, row.ibrik, row.peer or row.note, row.ratio, row.bar, verdict)
-    # A pipe or a log has no width of its own, and no line of figures may be cut.
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
-
-
-def machine() -> str:
-    load = os.getloadavg()[0]
-    return (
-        f"{os.cpu_count()} CPUs, {platform.system()} {platform.release()}, "
-        f"Python {platform.python_version()}, load {load:.1f}"
-    )
 
 
 if __name__ == "__main__":

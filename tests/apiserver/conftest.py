@@ -12,12 +12,11 @@ import pytest
 
 from tests.support import kube_assets
 from tests.support.apiserver import ApiServer, running_apiserver, running_controllers
-from tests.support.cluster import Cluster, condition, documents_of
+from tests.support.cluster import Cluster
+from tests.support.definitions import install_definitions
 from tests.support.kubelet import Kubelet, running_kubelet
 from tests.support.shop import Shop, opened
 
-ROOT = Path(__file__).resolve().parents[2]
-DEFINITIONS = sorted((ROOT / "crds").glob("*.yaml"))
 collect_ignore_glob = [] if kube_assets.are_there() else ["test_*.py"]
 _numbers = count(1)
 
@@ -36,12 +35,7 @@ def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 def cluster(apiserver: ApiServer) -> Cluster:
     """The administrator of the API server, which knows our kinds."""
     cluster = Cluster(apiserver, apiserver.admin_token)
-    kind = "apiextensions.k8s.io/v1/CustomResourceDefinition"
-    for path in DEFINITIONS:
-        (definition,) = documents_of(path)
-        cluster.apply(definition)
-        name = definition["metadata"]["name"]
-        cluster.wait(kind, name, "", lambda d: condition(d, "Established").get("status") == "True")
+    install_definitions(cluster)
     return cluster
 
 

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from ibrik_api.definitions import KINDS, Kind
-from tests.apiserver.conftest import DEFINITIONS
 from tests.support.admission import defaulted, schema_of
 from tests.support.cluster import Cluster, Document, Refused, condition, documents_of
+from tests.support.definitions import DEFINITIONS
 from tests.support.resource_tables import CASES, resource
 
 DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"

@@ -1,9 +1,6 @@
 """An operator that has nothing to do writes nothing: the audit log says so."""
 
-import re
 from pathlib import Path
-
-import urllib3
 
 from tests.support.cluster import Cluster
 from tests.support.declared import SUBSCRIPTION, TOPIC, channel, subscription, topic
@@ -17,20 +14,11 @@ TOPICS = 20
 
 def steady_passes(operator: Operator) -> int:
     """Comparisons of everything so far in which nothing differed."""
-    return metric(operator, 'ibrik_operator_resyncs_total{result="steady"}')
+    return operator.metric('ibrik_operator_resyncs_total{result="steady"}')
 
 
 def changing_calls(operator: Operator) -> int:
-    return metric(operator, 'ibrik_operator_broker_calls_total{call="apply",result="done"}')
-
-
-def metric(operator: Operator, name: str) -> int:
-    try:
-        text = urllib3.request("GET", f"{operator.url}/metrics", retries=False).data.decode()
-    except urllib3.exceptions.NewConnectionError:
-        return 0  # It is only starting.
-    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
-    return 0 if found is None else int(float(found[1]))
+    return operator.metric('ibrik_operator_broker_calls_total{call="apply",result="done"}')
 
 
 def wait_for_passes(shop: Shop) -> None:

@@ -74,7 +74,7 @@ class Cluster:
 
     def __post_init__(self) -> None:
         self._pool = urllib3.PoolManager(
-            ca_certs=str(self.server.ca_file), retries=_PATIENCE, maxsize=8, timeout=WAIT_TIMEOUT_S
+            ca_certs=str(self.server.ca_file), retries=_PATIENCE, maxsize=64, timeout=WAIT_TIMEOUT_S
         )
         self.kubeconfig = self.server.kubeconfig(self.token, self.user.replace(":", "-"))
 

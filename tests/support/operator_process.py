@@ -5,6 +5,7 @@ are those of its own account, and can be counted in the audit log.
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import urllib3
 import yaml
 
 from tests.support.apiserver import free_port
@@ -41,6 +43,15 @@ class Operator:
         """What it wrote; without the Lease, which it renews all the time."""
         written = self.admin.writes(self.account.user, since)
         return [write for write in written if write.resource != "leases"]
+
+    def metric(self, sample: str) -> int:
+        """A sample of its metrics, with its labels; 0 while there is none."""
+        try:
+            text = urllib3.request("GET", f"{self.url}/metrics", retries=False).data.decode()
+        except urllib3.exceptions.NewConnectionError:
+            return 0  # It is only starting.
+        found = re.search(rf"^{re.escape(sample)} (\S+)$", text, re.MULTILINE)
+        return 0 if found is None else int(float(found[1]))
 
     def kill(self) -> int:
         self.process.kill()
