@@ -22,7 +22,9 @@ from tests.support.shop import Shop, opened
 
 NAMESPACE = "bench"
 BROKERS = "app.kubernetes.io/component=broker"
-_APPLIED = re.compile(r"^ibrik_http_requests_total\{[^}]*admin/v1/desired[^}]*\} (\S+)$", re.M)
+_CHANGING = re.compile(
+    r'^ibrik_http_requests_total\{route="(?:applyDesired|adoptTopic)",[^}]*\} (\S+)$', re.M
+)
 
 
 @contextmanager
@@ -51,7 +53,7 @@ def changing_admin_calls(shop: Shop) -> int:
     for pod in shop.cluster.objects(POD, shop.namespace, labels=BROKERS):
         url = f"http://{pod['status']['podIP']}:8081/metrics"
         text = urllib3.request("GET", url, retries=False, timeout=30.0).data.decode()
-        calls += sum(int(float(count)) for count in _APPLIED.findall(text))
+        calls += sum(int(float(count)) for count in _CHANGING.findall(text))
     return calls
 
 
