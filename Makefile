@@ -13,6 +13,7 @@ IMAGE_TAG ?= dev
 KIND_NODE_IMAGE ?= kindest/node:v1.34.4
 KIND_CLUSTER ?= e2e
 KUBE_ASSETS ?=
+ON_KIND = KIND_CLUSTER=$(KIND_CLUSTER) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) IMAGE_TAG=$(IMAGE_TAG) $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
 
@@ -110,8 +111,9 @@ deploy: images ## Load the images into the cluster, install or upgrade the chart
 	  --create-namespace --set image.tag=$(IMAGE_TAG) --wait --timeout 3m \
 	  --set operator.podAnnotations.image=$$(docker image inspect --format '{{.Id}}' ibrik/operator:$(IMAGE_TAG))
 e2e: $(STAMP) images ## One behaviour after another on a kind cluster of its own (KIND_CLUSTER, KIND_NODE_IMAGE, E2E_KEEP=1)
-	KIND_CLUSTER=$(KIND_CLUSTER) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) IMAGE_TAG=$(IMAGE_TAG) \
-	  $(BIN)/python -m pytest --timeout 600 --durations 0 e2e
+	$(ON_KIND) --timeout 600 --durations 0 -m "not full" e2e
+e2e-full: $(STAMP) images ## The same and what takes longer: at least before a release
+	$(ON_KIND) --timeout 600 --durations 0 e2e
 kind-down: ## Delete the kind cluster KIND_CLUSTER
 	kind delete cluster --name $(KIND_CLUSTER)
 
@@ -121,4 +123,4 @@ clean: ## Remove what this Makefile made (never a data folder)
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*##/ {printf "  \033[36m%-15s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery sim bitflips api apitest interop bench bench-operator run create-topic list-topics producer consumer images kind-up deploy kind-down e2e clean help
+.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery sim bitflips api apitest interop bench bench-operator run create-topic list-topics producer consumer images kind-up deploy kind-down e2e e2e-full clean help

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from e2e.support.cluster import Cluster, until
 from e2e.support.pods import Client
 from e2e.support.resources import pool, topic
@@ -39,6 +41,7 @@ def test_a_pool_that_is_made_again_finds_its_topics_on_the_kept_claims(
     assert client.read("orders") == list(range(50))
 
 
+@pytest.mark.full
 def test_a_topic_that_is_retained_is_adopted_again(
     installed: Cluster, namespace: str, client: Client
 ) -> None:

@@ -39,6 +39,7 @@ def test_the_operator_is_uninstalled_after_a_namespace_went(
     assert ours == []
 
 
+@pytest.mark.full
 def test_what_was_there_is_served_on_when_the_chart_comes_back(
     installed: Cluster, namespace: str
 ) -> None:

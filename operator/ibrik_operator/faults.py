@@ -15,6 +15,7 @@ POINTS = (
     "pool-objects-applied",
     "pool-set-applied",
     "pool-set-orphaned",
+    "pool-claim-labelled",
     "pool-claim-grown",
     "pool-pod-deleted",
     "pool-status-written",

@@ -83,6 +83,28 @@ def grown(shop: Shop) -> None:
     assert shop.messages("orders") == 3
 
 
+def claim_by_hand(shop: Shop) -> None:
+    """A claim as a person makes it for the set, without any label."""
+    spec = {
+        "storageClassName": "grows-anyway",
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    head = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": VOLUME}}
+    shop.apply(head | {"spec": spec})
+
+
+def begin_around_a_claim(shop: Shop) -> None:
+    claim_by_hand(shop)
+    grow(shop)
+    begin(shop)
+
+
+def grown_around_a_claim(shop: Shop) -> None:
+    shop.wait(CLAIM, VOLUME, lambda c: parse_quantity(c["status"]["capacity"]["storage"]) == TWO)
+    begun(shop)
+
+
 def change(shop: Shop) -> None:
     shop.apply(pool("default", "", storage=storage("1Gi"), config={"logLevel": "debug"}))
 
@@ -108,6 +130,7 @@ Step = Callable[[Shop], None]
 AT_THE_START: tuple[Step | None, Step, Step] = (None, begin, begun)
 STEPS: dict[str, tuple[Step | None, Step, Step]] = dict.fromkeys(POINTS, AT_THE_START) | {
     "pool-set-orphaned": (begin_with_a_pool, grow, grown),
+    "pool-claim-labelled": (None, begin_around_a_claim, grown_around_a_claim),
     "pool-claim-grown": (begin_with_a_pool, grow, grown),
     "pool-pod-deleted": (begin_with_a_pool, change, changed),
     "finalizer-released": (begin_with_a_pool, remove, removed),

@@ -9,8 +9,12 @@ from ibrik_operator.keys import Document
 
 
 def too_small(claims: Sequence[Document], wished_bytes: int) -> list[Document]:
-    """Those that ask for less than wished; one that has more is left as it is."""
-    return [claim for claim in claims if _requested(claim) < wished_bytes]
+    """Those that ask for less than wished; one that has more is left as it is.
+
+    One without a volume waits: Kubernetes changes the size of bound claims only, and it may be the
+    set's pod that binds it.
+    """
+    return [claim for claim in claims if _is_bound(claim) and _requested(claim) < wished_bytes]
 
 
 def class_of(claim: Document) -> str:
@@ -45,6 +49,10 @@ def growing(claims: Sequence[Document]) -> Violation | None:
                 f"{name} grows from {capacity} to {format_quantity(_requested(claim))}",
             )
     return None
+
+
+def _is_bound(claim: Document) -> bool:
+    return (claim.get("status") or {}).get("phase") == "Bound"
 
 
 def _requested(claim: Document) -> int:

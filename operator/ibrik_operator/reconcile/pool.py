@@ -78,6 +78,7 @@ async def _carry_out(context: Context, key: Key, pool: Document, spec: BrokerPoo
 
     objects = PoolObjects(context, pool)
     await objects.apply_all()
+    await objects.label_claims(claims, replicas)
     defaults = Defaults(context.settings.broker_image, context.settings.image_pull_secrets)
     grown = await objects.grow(claims, spec.storage.size)
     await objects.apply_set(

@@ -12,8 +12,10 @@ from typing import Any
 from ibrik_api.kubernetes import (
     ROTATE_ADMIN_TOKEN,
     admin_secret_name,
+    claim_name,
     credentials_secret_name,
     object_name,
+    pool_labels,
 )
 from ibrik_api.quantities import format_quantity
 from ibrik_operator import faults
@@ -65,6 +67,26 @@ class PoolObjects:
         policy = self._known("NetworkPolicy", object_name(self._name))
         if policy is not None and not self._context.settings.network_policies:
             await self._context.kube.delete(Key.of(policy), uid=policy["metadata"]["uid"])
+
+    async def label_claims(self, claims: Sequence[Document], replicas: int) -> None:
+        """A claim that a person made for the set gets the labels that the set's own have.
+
+        Such as one around a volume that was kept. Only what has them is watched, and grows.
+        """
+        known = {claim["metadata"]["name"] for claim in claims}
+        names = [claim_name(self._name, ordinal) for ordinal in range(replicas)]
+        for name in names:
+            key = Key("PersistentVolumeClaim", self._namespace, name)
+            claim = None if name in known else await self._context.kube.get(key)
+            if claim is None or _is_labelled(claim, self._name):
+                continue  # Not made yet, or on its way into the world.
+            wish = {"metadata": {"labels": pool_labels(self._name)}}
+            try:
+                await self._context.kube.patch(key, wish)
+            except KubeForbidden as error:
+                self._note(key, Violation(Reason.FORBIDDEN, f"{name}: {error}"))
+                continue
+            faults.reach("pool-claim-labelled")
 
     async def grow(self, claims: Sequence[Document], wished_bytes: int) -> Violation | None:
         """Let claims ask for more, where their class allows it; else why not."""
@@ -179,6 +201,11 @@ class PoolObjects:
 
     def _known(self, kind: str, name: str) -> Document | None:
         return self._context.world.get(Key(kind, self._namespace, name))
+
+
+def _is_labelled(claim: Document, pool: str) -> bool:
+    labels = claim["metadata"].get("labels") or {}
+    return pool_labels(pool).items() <= labels.items()
 
 
 def _has_fixed(wished: Document, known: Document) -> bool:

@@ -14,6 +14,7 @@ def test_only_claims_that_ask_for_less_grow() -> None:
         claim(1, size="20Gi", capacity="20Gi"),
         claim(2, size="20480Mi", capacity="20Gi"),
         claim(3, size="30Gi", capacity="30Gi"),
+        claim(4, size="10Gi", capacity=None),
     ]
     assert too_small(claims, 20 * GIB) == claims[:1]
 
