@@ -81,12 +81,17 @@ def admin_secret_name(pool: str) -> str:
 
 
 def credentials_secret_name(pool: str) -> str:
-    """The secrets that channels name; keys are `<namespace>.<secret>.<key>`."""
+    """The secrets that channels name; keys are as `credential_key` says."""
     return f"ibrik-{pool}-credentials"
 
 
 def credential_key(namespace: str, secret: str, key: str) -> str:
-    return f"{namespace}.{secret}.{key}"
+    """File of one key of a Secret in the brokers' folder of credentials.
+
+    Names of Secrets and their keys may hold dots, so a dot cannot stand between them. No namespace
+    and no Secret has an underscore in its name: the first two are the borders.
+    """
+    return f"{namespace}_{secret}_{key}"
 
 
 def pod_name(pool: str, ordinal: int) -> str:

@@ -39,7 +39,7 @@ def guarded(name: str, secret_name: str) -> Document:
 def copied(shop: Shop, name: str) -> str | None:
     """What the brokers are given for the key `token` of that Secret."""
     data = shop.get(SECRET, CREDENTIALS).get("data") or {}
-    encoded = data.get(f"{shop.namespace}.{name}.token")
+    encoded = data.get(f"{shop.namespace}_{name}_token")
     return None if encoded is None else base64.b64decode(encoded).decode()
 
 
@@ -70,7 +70,7 @@ def test_a_rotated_secret_reaches_the_brokers_and_shows_nowhere(shop: Shop) -> N
     shop.apply(guarded("rotated", "rotating"))
     shop.ready(CHANNEL, "rotated")
     shop.apply(secret("rotating", token="value-after-rotation"))
-    key = f"{shop.namespace}.rotating.token"
+    key = f"{shop.namespace}_rotating_token"
     wish = base64.b64encode(b"value-after-rotation").decode()
     shop.wait(SECRET, CREDENTIALS, lambda one: (one.get("data") or {}).get(key) == wish)
     shop.kubelet.wait_for_a_look()
@@ -85,7 +85,7 @@ def test_credentials_that_somebody_changed_come_back(shop: Shop) -> None:
     shop.apply(secret("stable", token="right"))
     shop.apply(guarded("stable", "stable"))
     shop.ready(CHANNEL, "stable")
-    key = f"{shop.namespace}.stable.token"
+    key = f"{shop.namespace}_stable_token"
     shop.patch(SECRET, CREDENTIALS, {"data": {key: base64.b64encode(b"wrong").decode()}})
     right = base64.b64encode(b"right").decode()
     shop.wait(SECRET, CREDENTIALS, lambda one: (one.get("data") or {}).get(key) == right)
@@ -99,7 +99,7 @@ def test_what_no_channel_needs_any_more_leaves_the_credentials(shop: Shop) -> No
     shop.apply(guarded("brief", "brief"))
     shop.ready(CHANNEL, "brief")
     shop.apply(channel("brief", "", http=HTTP))
-    key = f"{shop.namespace}.brief.token"
+    key = f"{shop.namespace}_brief_token"
     shop.wait(SECRET, CREDENTIALS, lambda one: key not in (one.get("data") or {}))
 
 

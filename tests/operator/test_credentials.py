@@ -3,7 +3,10 @@
 import hashlib
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ibrik_api.kubernetes import credential_key
 from ibrik_api.observed import ObservedBroker, content_fingerprint
 from ibrik_operator.credentials import (
     Credentials,
@@ -16,12 +19,16 @@ from ibrik_operator.keys import Key
 
 TOKEN = ("shop", "token", "value")
 OTHER = ("shop", "other", "value")
+NAMESPACES = st.from_regex(r"[ab]-?[ab]", fullmatch=True)
+SECRETS = st.from_regex(r"[ab]([ab.-]{0,3}[ab])?", fullmatch=True)
+KEYS = st.from_regex(r"[abA._-]{1,4}", fullmatch=True)
+"""Few letters, so that borders that can be mistaken are mistaken soon."""
 POOL = Key("BrokerPool", "shop", "default")
 
 
 def known(content: bytes = b"one") -> PoolCredentials:
     digest = hashlib.sha256(content).hexdigest()
-    return PoolCredentials({"shop.token.value": digest}, {}, frozenset([TOKEN]))
+    return PoolCredentials({"shop_token_value": digest}, {}, frozenset([TOKEN]))
 
 
 def broker(**files: bytes) -> ObservedBroker:
@@ -36,7 +43,7 @@ def broker(**files: bytes) -> ObservedBroker:
         free_bytes=1,
         capacity_bytes=2,
         min_free_bytes=0,
-        credentials={f"shop.{name}.value": content_fingerprint(c) for name, c in files.items()},
+        credentials={f"shop_{name}_value": content_fingerprint(c) for name, c in files.items()},
     )
 
 
@@ -74,6 +81,12 @@ def test_the_fault_is(
 ) -> None:
     found = fault_of([TOKEN], credentials, brokers)
     assert (None if found is None else found.reason) == reason
+
+
+@given(st.lists(st.tuples(NAMESPACES, SECRETS, KEYS), min_size=2, max_size=2, unique=True))
+def test_no_two_keys_of_secrets_share_a_file(references: list[tuple[str, str, str]]) -> None:
+    one, other = (credential_key(*reference) for reference in references)
+    assert one != other
 
 
 def test_who_needs_no_secret_has_no_fault() -> None:

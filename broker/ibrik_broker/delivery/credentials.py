@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from ibrik_api.kubernetes import credential_key
 from ibrik_api.observed import content_fingerprint
 from ibrik_api.resources.destination import Destination, SecretReference
 
@@ -105,7 +106,11 @@ def _file_of(reference: SecretReference, namespace: str) -> str:
     if reference.file is not None:
         name = reference.file
     else:
-        name = f"{namespace}.{reference.name}.{reference.key}"
+        secret = str(reference.name)
+        if "_" in secret:  # It would be a border in the file's name.
+            shown = _shown(reference, namespace)
+            raise CredentialMissing(f"{shown} cannot be: no Secret has an underscore in its name")
+        name = credential_key(namespace, secret, str(reference.key))
     if "/" in name or name.startswith("."):
         raise CredentialMissing(f"{_shown(reference, namespace)} is no name of a file")
     return name

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ibrik_api.kubernetes import credential_key
 from ibrik_api.observed import content_fingerprint
 from ibrik_api.resources.destination import SecretReference
 from ibrik_broker.delivery.credentials import CredentialMissing, Credentials
@@ -97,12 +98,29 @@ def test_a_variable_is_read_from_the_environment() -> None:
 
 
 def test_a_kubernetes_secret_is_a_file_named_after_it(tmp_path: Path) -> None:
-    (tmp_path / "shop.erp.token").write_text("x")
+    (tmp_path / "shop_erp_token").write_text("x")
     reference = SecretReference(name="erp", key="token")
     credentials = Credentials(tmp_path, {})
     assert credentials.read(reference, "shop") == b"x"
     with pytest.raises(CredentialMissing, match="the key token of the Secret other/erp"):
         credentials.read(reference, "other")
+
+
+def test_names_with_dots_in_them_lead_to_files_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / credential_key("a", "b", "c.d")).write_text("one")
+    (tmp_path / credential_key("a", "b.c", "d")).write_text("other")
+    credentials = Credentials(tmp_path, {})
+    assert credentials.read(SecretReference(name="b", key="c.d"), "a") == b"one"
+    assert credentials.read(SecretReference(name="b.c", key="d"), "a") == b"other"
+
+
+def test_a_name_that_no_secret_can_have_does_not_lead_to_the_file_of_another(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / credential_key("a", "b", "c_d")).write_text("not for everybody")
+    credentials = Credentials(tmp_path, {})
+    with pytest.raises(CredentialMissing, match="no Secret has an underscore in its name"):
+        credentials.read(SecretReference(name="b_c", key="d"), "a")
 
 
 def test_a_fingerprint_shows_a_change_and_not_the_secret(tmp_path: Path) -> None:
@@ -117,12 +135,12 @@ def test_a_fingerprint_shows_a_change_and_not_the_secret(tmp_path: Path) -> None
 def test_fingerprints_are_those_of_files_as_kubernetes_mounts_them(tmp_path: Path) -> None:
     for version, value in (("..one", b"old"), ("..two", b"new")):
         (tmp_path / version).mkdir()
-        (tmp_path / version / "shop.erp.token").write_bytes(value)
+        (tmp_path / version / "shop_erp_token").write_bytes(value)
     (tmp_path / "..data").symlink_to("..one")
-    (tmp_path / "shop.erp.token").symlink_to("..data/shop.erp.token")
+    (tmp_path / "shop_erp_token").symlink_to("..data/shop_erp_token")
     credentials = Credentials(tmp_path, {})
-    assert credentials.fingerprints() == {"shop.erp.token": content_fingerprint(b"old")}
+    assert credentials.fingerprints() == {"shop_erp_token": content_fingerprint(b"old")}
     (tmp_path / "..next").symlink_to("..two")
     (tmp_path / "..next").rename(tmp_path / "..data")
-    assert credentials.fingerprints() == {"shop.erp.token": content_fingerprint(b"new")}
+    assert credentials.fingerprints() == {"shop_erp_token": content_fingerprint(b"new")}
     assert Credentials(tmp_path / "missing", {}).fingerprints() == {}

@@ -112,7 +112,7 @@ async def test_a_channel_of_another_namespace_delivers_once_it_allows_it(
 ) -> None:
     (tmp_path / "credentials").mkdir()
     for namespace in ("other", "shop"):
-        (tmp_path / "credentials" / f"{namespace}.erp.token").write_text(namespace)
+        (tmp_path / "credentials" / f"{namespace}_erp_token").write_text(namespace)
     async with receiving() as receiver:
         spec = {
             "http": {"url": receiver.url},
@@ -135,7 +135,7 @@ async def test_a_channel_of_another_namespace_delivers_once_it_allows_it(
 async def test_a_secret_that_comes_and_goes_flips_the_condition(rig: Rig, tmp_path: Path) -> None:
     bearer = {"bearer": {"secretRef": {"name": "erp", "key": "token"}}}
     await apply(rig, resource("Channel", "erp", ERP["spec"] | {"auth": bearer}))
-    file = tmp_path / "credentials" / "shop.erp.token"
+    file = tmp_path / "credentials" / "shop_erp_token"
     file.parent.mkdir()
     for is_there, reason in ((False, "CredentialsMissing"), (True, "AsWished"), (False, None)):
         file.write_text("x") if is_there else file.unlink(missing_ok=True)

@@ -116,9 +116,9 @@ async def test_secrets_are_told_by_fingerprint_and_again_when_they_change(
     folder = tmp_path / "credentials"
     folder.mkdir()
     for value in (b"one", b"another"):
-        (folder / "shop.erp.token").write_bytes(value)
+        (folder / "shop_erp_token").write_bytes(value)
         seen = (await observe(rig)).broker.credentials
-        assert seen == {"shop.erp.token": content_fingerprint(value)}
+        assert seen == {"shop_erp_token": content_fingerprint(value)}
 
 
 async def test_observing_needs_the_token(tmp_path: Path) -> None:

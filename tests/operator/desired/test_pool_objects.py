@@ -75,7 +75,7 @@ BUILDERS: dict[str, Build] = {
     "service-account": service_account,
     "network-policy": network_policy,
     "admin-secret": lambda one: admin_secret(one, {"current": "new", "previous": "old"}),
-    "credentials-secret": lambda one: credentials_secret(one, {"shop.hook.token": b"\x00\xff"}),
+    "credentials-secret": lambda one: credentials_secret(one, {"shop_hook_token": b"\x00\xff"}),
 }
 
 

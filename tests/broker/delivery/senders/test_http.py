@@ -275,7 +275,7 @@ async def test_a_missing_secret_sends_nothing_and_is_named(tmp_path: Path) -> No
         answer = await sender.send(parcel())
         assert answer.error == "credential-missing"
         assert "the key token of the Secret shop/erp" in answer.detail
-        (tmp_path / "shop.erp.token").write_text("there now")
+        (tmp_path / "shop_erp_token").write_text("there now")
         assert (await sender.send(parcel())).error is None
     assert len(target.requests) == 1
 
