@@ -86,7 +86,7 @@ def _default(name: str, field: FieldInfo) -> str:
 
 def _value(name: str, value: object) -> str:
     match value:
-        case None | () | "":
+        case None | () | "" | {}:
             return "none"
         case bool():
             return f"`{str(value).lower()}`"

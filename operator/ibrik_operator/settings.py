@@ -34,6 +34,20 @@ def _listed(value: object) -> object:
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 
 
+def _paired(value: object) -> object:
+    """An environment variable holds labels as name=value, with commas between."""
+    if not isinstance(value, str):
+        return value
+    pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+    for name, equals, _ in pairs:
+        if not name.strip() or not equals:
+            raise ValueError("write labels as name=value, with commas between")
+    return {name.strip(): text.strip() for name, _, text in pairs}
+
+
+Labels = Annotated[dict[str, str], NoDecode, BeforeValidator(_paired)]
+
+
 class Group(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -85,6 +99,11 @@ class Settings(BaseSettings):
 
     network_policies: bool = False
     """Whether each pool gets a NetworkPolicy."""
+
+    metrics_namespace_labels: Labels = {}
+    """Labels of the namespaces from which those policies let everybody reach port 8081 for metrics,
+    as `name=value` with commas between: `kubernetes.io/metadata.name=monitoring`. A namespace needs
+    all of them; without any label nobody but the pool and the operator is let in."""
 
     identity: str = Field(default_factory=socket.gethostname)
     """Name of this replica in the Lease; without it the name of the host. The chart gives the name

@@ -1,5 +1,6 @@
 """The two Services of a pool, its disruption budget, and the optional NetworkPolicy. Pure."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from ibrik_api.kubernetes import (
@@ -56,14 +57,20 @@ def disruption_budget(pool: Document) -> dict[str, Any]:
     }
 
 
-def network_policy(pool: Document) -> dict[str, Any]:
-    """The data doors are open to the cluster, the admin door to the pool and the operator."""
+def network_policy(pool: Document, metrics_from: Mapping[str, str]) -> dict[str, Any]:
+    """The data doors are open to the cluster, the admin door to the pool and the operator.
+
+    Metrics are behind the admin door, which asks for a token for all else: who is in a namespace
+    with all the labels of `metrics_from` reaches it too. Without labels nobody else does.
+    """
     name = pool["metadata"]["name"]
     selector = {"matchLabels": pod_selector(name)}
     operator = {
         "namespaceSelector": {},
         "podSelector": {"matchLabels": {"app.kubernetes.io/component": "operator"}},
     }
+    monitoring = [{"namespaceSelector": {"matchLabels": dict(metrics_from)}}]
+    admitted = [{"podSelector": selector}, operator, *(monitoring if metrics_from else [])]
     return {
         **child(pool, "networking.k8s.io/v1", "NetworkPolicy", object_name(name)),
         "spec": {
@@ -71,7 +78,7 @@ def network_policy(pool: Document) -> dict[str, Any]:
             "policyTypes": ["Ingress"],
             "ingress": [
                 {"ports": [_open(number) for number in DATA_PORTS.values()]},
-                {"from": [{"podSelector": selector}, operator], "ports": [_open(ADMIN_PORT)]},
+                {"from": admitted, "ports": [_open(ADMIN_PORT)]},
             ],
         },
     }

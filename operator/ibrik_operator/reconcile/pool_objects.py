@@ -135,8 +135,9 @@ class PoolObjects:
         yield stamped(headless_service(pool))
         yield stamped(client_service(pool))
         yield stamped(disruption_budget(pool))
-        if self._context.settings.network_policies:
-            yield stamped(network_policy(pool))
+        settings = self._context.settings
+        if settings.network_policies:
+            yield stamped(network_policy(pool, settings.metrics_namespace_labels))
 
     async def _apply(self, wished: dict[str, Any]) -> bool:
         """Whether it was applied now."""

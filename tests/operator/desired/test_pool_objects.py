@@ -65,6 +65,8 @@ RICH = pool(
     },
 )
 
+MONITORING = {"kubernetes.io/metadata.name": "monitoring"}
+
 Build = Callable[[dict[str, Any]], Mapping[str, Any]]
 BUILDERS: dict[str, Build] = {
     "stateful-set": lambda one: stateful_set(one, one["spec"].get("replicas", 1), DEFAULTS),
@@ -73,7 +75,8 @@ BUILDERS: dict[str, Build] = {
     "disruption-budget": disruption_budget,
     "config-map": config_map,
     "service-account": service_account,
-    "network-policy": network_policy,
+    "network-policy": lambda one: network_policy(one, {}),
+    "network-policy-metrics": lambda one: network_policy(one, MONITORING),
     "admin-secret": lambda one: admin_secret(one, {"current": "new", "previous": "old"}),
     "credentials-secret": lambda one: credentials_secret(one, {"shop_hook_token": b"\x00\xff"}),
 }
