@@ -25,6 +25,8 @@ DESIRED_HASH = "ibrik.dev/desired-hash"
 """On what the operator applied: digest of the desired object, to see a difference by."""
 CONFIG_HASH = "ibrik.dev/config-hash"
 """On a pod: digest of the configuration that it was started with."""
+DATABASE_HASH = "ibrik.dev/database-hash"
+"""On a pod: digest of the database's address that it was started with."""
 WATCH_LABEL = "ibrik.dev/watch"
 """`true` on a Secret: a change of it is noticed at once; of others at the next resync."""
 

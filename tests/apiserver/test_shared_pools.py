@@ -87,3 +87,19 @@ def test_a_database_that_is_away_is_told_and_holds_back_what_restarts_brokers(
         postgres.start()
     shared.wait(POOL, "default", is_so("UpToDate"))
     shared.ready(POOL, "default")
+
+
+def test_another_address_in_the_secret_restarts_the_brokers(
+    own_shop: Shop, postgres: Postgres
+) -> None:
+    url = postgres.new_database()
+    own_shop.apply(secret(url))
+    own_shop.apply(two())
+    own_shop.ready(POOL, "default")
+    before = {n: own_shop.get(POD, f"ibrik-default-{n}")["metadata"]["uid"] for n in (0, 1)}
+    own_shop.apply(secret(url + ("&" if "?" in url else "?") + "prepared_statement_cache_size=50"))
+    for n in (0, 1):
+        own_shop.wait(
+            POD, f"ibrik-default-{n}", lambda one, n=n: one["metadata"]["uid"] != before[n]
+        )
+    own_shop.wait(POOL, "default", is_so("UpToDate"))

@@ -4,10 +4,10 @@ One at a time, sick ones first, and only while all others are ready and answer, 
 store does. So a wrong image stops after one pod, and putting it back heals that pod.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from ibrik_api.kubernetes import CONFIG_HASH, ordinal_of
+from ibrik_api.kubernetes import CONFIG_HASH, DATABASE_HASH, ordinal_of
 from ibrik_operator.conditions.condition import Violation
 from ibrik_operator.conditions.reasons import Reason
 from ibrik_operator.documents import is_ready, is_terminating
@@ -23,9 +23,13 @@ class Roll(NamedTuple):
 
 
 def roll(
-    pods: Sequence[Document], replicas: int, wished: str, observation: PoolObservation
+    pods: Sequence[Document],
+    replicas: int,
+    wished: str,
+    observation: PoolObservation,
+    database: str = "",
 ) -> Roll:
-    """`wished` is the digest that an up-to-date pod carries."""
+    """`wished` is the digest that an up-to-date pod carries, `database` that of its database."""
     pods = sorted(pods, key=_ordinal, reverse=True)
     outdated = [pod for pod in pods if _digest(pod) != wished]
     if not outdated:
@@ -40,7 +44,10 @@ def roll(
         return Roll(None, progress)
     silent = [pod for pod in pods if _uid(pod) not in _answering(observation)]
     first = silent[0] if len(silent) == 1 and silent[0] in outdated else outdated[0]
-    obstacle = _obstacle(pods, [pod for pod in silent if pod is not first], observation)
+    others = [pod for pod in silent if pod is not first]
+    # A broker with a former address may be cut off for just that: only a new one is to be heard.
+    former = {_uid(pod) for pod in pods if _annotation(pod, DATABASE_HASH) not in {None, database}}
+    obstacle = _obstacle(pods, others, observation, former)
     if obstacle is None:
         return Roll(first, progress)
     sentence = f"{len(outdated)} of {replicas} pods wait to be replaced until {obstacle}"
@@ -58,7 +65,10 @@ def _is_under_way(pods: Sequence[Document], replicas: int, observation: PoolObse
 
 
 def _obstacle(
-    pods: Sequence[Document], silent: Sequence[Document], observation: PoolObservation
+    pods: Sequence[Document],
+    silent: Sequence[Document],
+    observation: PoolObservation,
+    former: Collection[str],
 ) -> str | None:
     """What has to be so before a pod that works is taken away."""
     sick = next((pod for pod in pods if not is_ready(pod)), None)
@@ -68,8 +78,10 @@ def _obstacle(
         return f"{name} is ready. See: kubectl -n {namespace} describe pod {name}"
     if silent:
         return f"{', '.join(map(_name, silent))} answers"
-    if not all(broker.is_metadata_ready for broker in observation.answers()):
-        return "the database answers"
+    for seen in observation.brokers:
+        is_cut_off = seen.observed is not None and not seen.observed.broker.is_metadata_ready
+        if is_cut_off and seen.uid not in former:
+            return "the database answers"
     return None
 
 
@@ -86,7 +98,11 @@ def _name(pod: Document) -> str:
 
 
 def _digest(pod: Document) -> str | None:
-    return (pod["metadata"].get("annotations") or {}).get(CONFIG_HASH)
+    return _annotation(pod, CONFIG_HASH)
+
+
+def _annotation(pod: Document, name: str) -> str | None:
+    return (pod["metadata"].get("annotations") or {}).get(name)
 
 
 def _ordinal(pod: Document) -> int:

@@ -7,6 +7,7 @@ from ibrik_api.kubernetes import (
     ADMIN_PORT,
     CONFIG_HASH,
     DATA_VOLUME,
+    DATABASE_HASH,
     HTTP_PORT,
     TCP_PORT,
     admin_secret_name,
@@ -43,8 +44,13 @@ class Defaults:
     image_pull_secrets: tuple[str, ...] = ()
 
 
-def stateful_set(pool: Document, replicas: int, defaults: Defaults) -> dict[str, Any]:
-    """`replicas` may be more than wished while a broker that would go still owns topics."""
+def stateful_set(
+    pool: Document, replicas: int, defaults: Defaults, database: str = ""
+) -> dict[str, Any]:
+    """`replicas` may be more than wished while a broker that would go still owns topics.
+
+    `database` is the digest of the address in the Secret of Postgres.
+    """
     name, spec = pool["metadata"]["name"], pool_spec(pool)
     return {
         **child(pool, "apps/v1", "StatefulSet", object_name(name)),
@@ -58,21 +64,26 @@ def stateful_set(pool: Document, replicas: int, defaults: Defaults) -> dict[str,
                 "whenScaled": "Retain",
             },
             "selector": {"matchLabels": pod_selector(name)},
-            "template": _template(pool, spec, defaults),
+            "template": _template(pool, spec, defaults, database),
             "volumeClaimTemplates": [_claim(pool, spec)],
         },
     }
 
 
-def pod_hash(pool: Document, defaults: Defaults) -> str:
+def pod_hash(pool: Document, defaults: Defaults, database: str = "") -> str:
     """Digest of all that a pod is made of; a pod with another one is out of date."""
     spec = pool_spec(pool)
-    return digest([_metadata(pool, spec), _pod(pool, spec, defaults), settings_of(pool)])
+    parts = [_metadata(pool, spec), _pod(pool, spec, defaults), settings_of(pool)]
+    return digest([*parts, database] if database else parts)
 
 
-def _template(pool: Document, spec: BrokerPoolSpec, defaults: Defaults) -> dict[str, Any]:
+def _template(
+    pool: Document, spec: BrokerPoolSpec, defaults: Defaults, database: str
+) -> dict[str, Any]:
     metadata = _metadata(pool, spec)
-    annotations = {**metadata["annotations"], CONFIG_HASH: pod_hash(pool, defaults)}
+    annotations = {**metadata["annotations"], CONFIG_HASH: pod_hash(pool, defaults, database)}
+    if database:
+        annotations[DATABASE_HASH] = database
     return {
         "metadata": {**metadata, "annotations": annotations},
         "spec": _pod(pool, spec, defaults),

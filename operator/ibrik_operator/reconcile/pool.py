@@ -30,6 +30,7 @@ from ibrik_operator.kube import KubeConflict, KubeForbidden
 from ibrik_operator.observations import PoolObservation
 from ibrik_operator.reconcile import lifecycle
 from ibrik_operator.reconcile.context import Context
+from ibrik_operator.reconcile.database import database_digest
 from ibrik_operator.reconcile.pool_objects import PoolObjects
 
 log = structlog.get_logger(__name__)
@@ -81,11 +82,12 @@ async def _carry_out(context: Context, key: Key, pool: Document, spec: BrokerPoo
     await objects.label_claims(claims, replicas)
     defaults = Defaults(context.settings.broker_image, context.settings.image_pull_secrets)
     grown = await objects.grow(claims, spec.storage.size)
+    database = await database_digest(context, pool, known)
     await objects.apply_set(
-        stateful_set(pool, replicas, defaults), known, keeps_claims=grown is not None
+        stateful_set(pool, replicas, defaults, database), known, keeps_claims=grown is not None
     )
 
-    next_pod = roll(pods, replicas, pod_hash(pool, defaults), observation)
+    next_pod = roll(pods, replicas, pod_hash(pool, defaults, database), observation, database)
     if next_pod.pod is not None and objects.is_set_settled:
         metadata = next_pod.pod["metadata"]
         await context.kube.delete(Key("Pod", key.namespace, metadata["name"]), uid=metadata["uid"])

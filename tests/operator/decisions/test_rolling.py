@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from ibrik_api.kubernetes import DATABASE_HASH
 from ibrik_operator.decisions.rolling import Roll, roll
 from ibrik_operator.observations import PoolObservation
 from tests.support.pool_documents import broker, observation, pod, silent
@@ -91,3 +92,25 @@ def test_a_pool_of_one_is_replaced_although_it_is_silent() -> None:
 def test_an_unready_pod_is_replaced_whatever_the_database_says() -> None:
     seen = observation(broker(0, is_metadata_ready=False), silent(1), broker(2))
     assert decided(three(p1={"ready": False}), seen) == ("1", "Rolling")
+
+
+def started_with(database: str, document: dict[str, Any]) -> dict[str, Any]:
+    document["metadata"]["annotations"][DATABASE_HASH] = database
+    return document
+
+
+def test_brokers_cut_off_by_a_changed_password_are_replaced_with_the_new_one() -> None:
+    cut_off = observation(*(broker(n, is_metadata_ready=False) for n in range(3)))
+    pods = [started_with("former", one) for one in three()]
+    assert roll(pods, 3, "new", cut_off, "newer").pod is pods[2]
+
+
+def test_a_new_password_that_does_not_help_stops_after_one_broker() -> None:
+    cut_off = observation(*(broker(n, is_metadata_ready=False) for n in range(3)))
+    pods = [
+        started_with("newer" if n == 2 else "former", one) for n, one in enumerate(three(p2=DONE))
+    ]
+    found = roll(pods, 3, "new", cut_off, "newer")
+    assert found.pod is None
+    assert found.waits is not None
+    assert "until the database answers" in found.waits.message

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ibrik_api.kubernetes import CONFIG_HASH, POOL_LABEL
+from ibrik_api.kubernetes import CONFIG_HASH, DATABASE_HASH, POOL_LABEL
 from ibrik_broker.settings import Settings, load_settings
 from ibrik_operator.desired.broker_set import (
     ADMIN_FOLDER,
@@ -155,6 +155,14 @@ CHANGES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("spec", CHANGES.values(), ids=CHANGES)
 def test_what_a_pod_is_started_with_is_in_its_digest(spec: dict[str, Any]) -> None:
     assert pod_hash(pool(**spec), DEFAULTS) != pod_hash(PLAIN, DEFAULTS)
+
+
+def test_another_address_of_the_database_is_another_pod() -> None:
+    one, other = (pod_hash(RICH, DEFAULTS, database) for database in ("one", "other"))
+    assert len({one, other, pod_hash(RICH, DEFAULTS)}) == 3
+    template = stateful_set(RICH, 3, DEFAULTS, "one")["spec"]["template"]["metadata"]
+    assert template["annotations"][DATABASE_HASH] == "one"
+    assert template["annotations"][CONFIG_HASH] == one
 
 
 def test_a_newer_operator_brings_a_newer_image() -> None:
