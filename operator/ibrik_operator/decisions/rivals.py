@@ -1,24 +1,36 @@
-"""Two Topics that claim one name at the brokers of a pool: the oldest wins. Pure."""
+"""Two Topics that claim one name at the brokers of a pool: the oldest wins. Pure.
+
+Times of creation are whole seconds. Of those made in the same one that wins which the brokers serve
+already, since they let nobody else in; while they serve none, the uid decides.
+"""
+
+from collections.abc import Callable
 
 from ibrik_operator.decisions.references import pool_of_topic, topic_name
 from ibrik_operator.keys import Document, Key
 from ibrik_operator.world import World
 
+Age = tuple[str, bool, str]
 
-def rival(topic: Document, world: World) -> Key | None:
-    """The older Topic of the same pool and topic name; None when this one may have it."""
-    own = _age(topic)
+
+def rival(topic: Document, world: World, is_served: Callable[[Document], bool]) -> Key | None:
+    """The older Topic of the same pool and topic name; None when this one may have it.
+
+    `is_served` says whether the brokers are known to serve a Topic.
+    """
+
+    def age(one: Document) -> Age:
+        metadata = one["metadata"]
+        is_late = not (is_served(one) or (one.get("status") or {}).get("topicId"))
+        return str(metadata.get("creationTimestamp", "")), is_late, str(metadata.get("uid", ""))
+
+    own = age(topic)
     others = (
         other
         for other in world.all("Topic", topic["metadata"]["namespace"])
         if topic_name(other) == topic_name(topic)
         and pool_of_topic(other) == pool_of_topic(topic)
-        and _age(other) < own
+        and age(other) < own
     )
-    oldest = min(others, key=_age, default=None)
+    oldest = min(others, key=age, default=None)
     return None if oldest is None else Key.of(oldest)
-
-
-def _age(topic: Document) -> tuple[str, str]:
-    metadata = topic["metadata"]
-    return str(metadata.get("creationTimestamp", "")), metadata["name"]

@@ -20,7 +20,9 @@ async def reconcile(context: Context, key: Key) -> float | None:
     if topic is None:
         return None
     pool = pool_of_topic(topic)
-    older = rival(topic, context.world)
+    older = rival(
+        topic, context.world, lambda one: context.observations.serves(pool, one) is not None
+    )
     if topic["metadata"].get("deletionTimestamp") is not None:
         # A Topic that never had the name has nothing to delete at the brokers.
         return await lifecycle.delete(context, topic, None if older is not None else pool)
