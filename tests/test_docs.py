@@ -49,6 +49,7 @@ HOST = re.compile(r"\b(?:[a-z0-9-]+\.)+(?:com|dev|io|net|org)\b")
 # Hosts that prose may name. Registries and mirrors are not among them: which one a machine uses is
 # its own affair.
 HOSTS = {"cloudevents.io", "ibrik.dev", "topic.ibrik.dev", "kafka.apache.org", "msgpack.org"}
+HOSTS |= {"kubernetes.io"}  # It begins the names of labels.
 HOSTS |= {f"{kind.plural}.ibrik.dev" for kind in KINDS}
 # Shown in order to be refused.
 MISTYPED = {"IBRIK_LOG__SEGMENT_BYTE"}
