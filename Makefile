@@ -61,9 +61,10 @@ docs: generate ## The same: all that is generated of the documentation
 generated: $(STAMP)
 	$(BIN)/python docs/generate.py --check
 lock: $(STAMP) ## Resolve the lock files anew (no index lines)
-	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --allow-unsafe --extra broker --extra operator --extra dev --output-file requirements/dev.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --allow-unsafe --extra broker --extra operator --extra spark --extra dev --output-file requirements/dev.lock pyproject.toml
 	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --extra broker --output-file requirements/broker.lock pyproject.toml
 	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --extra operator --output-file requirements/operator.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --extra spark --output-file requirements/spark.lock pyproject.toml
 	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --only-build-deps --build-deps-for wheel --output-file requirements/build.lock pyproject.toml
 
 ##@ Proof
@@ -85,6 +86,8 @@ bench: $(STAMP) ## Measure beside peers in the same run; prints ratios (needs re
 	$(BIN)/python -m bench
 bench-operator: $(STAMP) ## Measure the operator with 1,000 Topics and 2,000 Subscriptions on a real API server (KUBE_ASSETS as for apitest)
 	KUBE_ASSETS="$(KUBE_ASSETS)" $(BIN)/python -m bench.operator
+bench-spark: $(STAMP) ## Measure reading sealed segments into Arrow beside a decode of record by record
+	$(BIN)/python -m bench segments
 
 ##@ As in the Kafka-like service
 run: $(STAMP) ## Start a broker for development on DATA
@@ -123,4 +126,4 @@ clean: ## Remove what this Makefile made (never a data folder)
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*##/ {printf "  \033[36m%-15s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery sim bitflips api apitest interop bench bench-operator run create-topic list-topics producer consumer images kind-up deploy kind-down e2e e2e-full clean help
+.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery sim bitflips api apitest interop bench bench-operator bench-spark run create-topic list-topics producer consumer images kind-up deploy kind-down e2e e2e-full clean help

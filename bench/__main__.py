@@ -19,6 +19,7 @@ from bench import (
     push,
     reads,
     retries,
+    segments,
     starts,
     subscriptions,
     tcp_publish,
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, Callable[[Bench], list[Row]]] = {
     "fairness": fairness.measure,
     "subscriptions": subscriptions.measure,
     "retries": retries.measure,
+    "segments": segments.measure,
 }
 
 
