@@ -44,6 +44,13 @@ class KubeConflict(KubeError):
     """Somebody changed the object since it was read."""
 
 
+class KubeExists(KubeConflict):
+    """There is an object of this name already.
+
+    A POST may meet other conflicts, such as a quota that somebody else counts at this moment.
+    """
+
+
 class KubeForbidden(KubeError):
     """A right is missing, a quota is used up, or an admission policy says no."""
 
@@ -163,7 +170,7 @@ class Kube:
             return None
 
     async def create(self, document: Document) -> Document:
-        """Make it; KubeConflict when there is one of this name."""
+        """Make it; KubeExists when there is one of this name."""
         key = Key.of(document)
         made = await self._call(
             "POST", KINDS[key.kind].path(key.namespace), body=document, kind=key.kind
@@ -263,11 +270,12 @@ def _path(key: Key, subresource: str = "") -> str:
 def _error(status: int, retry_after: str | None, content: bytes) -> KubeError:
     """The server's own sentence, in the class that says what to do about it."""
     try:
-        message = str(json.loads(content)["message"])
-    except (ValueError, KeyError, TypeError):
-        message = f"HTTP {status} {content[:200].decode(errors='replace')}"
+        told = json.loads(content)
+        message, reason = str(told["message"]), told.get("reason")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        message, reason = f"HTTP {status} {content[:200].decode(errors='replace')}", None
     if status == HTTPStatus.CONFLICT:
-        return KubeConflict(message)
+        return KubeExists(message) if reason == "AlreadyExists" else KubeConflict(message)
     if status in {HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED}:
         return KubeForbidden(message)
     if status in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT} or status >= 500:

@@ -77,7 +77,7 @@ def grow(shop: Shop) -> None:
 
 
 def grown(shop: Shop) -> None:
-    shop.wait(CLAIM, VOLUME, lambda c: parse_quantity(c["status"]["capacity"]["storage"]) == TWO)
+    shop.wait(CLAIM, VOLUME, holds_two)
     shop.wait(SET, "ibrik-default", lambda s: "2Gi" in str(s["spec"]["volumeClaimTemplates"]))
     begun(shop)
     assert shop.messages("orders") == 3
@@ -94,6 +94,11 @@ def claim_by_hand(shop: Shop) -> None:
     shop.apply(head | {"spec": spec})
 
 
+def holds_two(claim: Document) -> bool:
+    """One that is not bound yet has no capacity."""
+    return parse_quantity(claim["status"].get("capacity", {}).get("storage", "0")) == TWO
+
+
 def begin_around_a_claim(shop: Shop) -> None:
     claim_by_hand(shop)
     grow(shop)
@@ -101,7 +106,7 @@ def begin_around_a_claim(shop: Shop) -> None:
 
 
 def grown_around_a_claim(shop: Shop) -> None:
-    shop.wait(CLAIM, VOLUME, lambda c: parse_quantity(c["status"]["capacity"]["storage"]) == TWO)
+    shop.wait(CLAIM, VOLUME, holds_two)
     begun(shop)
 
 

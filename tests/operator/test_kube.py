@@ -14,6 +14,7 @@ from ibrik_operator.kube import (
     Kube,
     KubeConflict,
     KubeError,
+    KubeExists,
     KubeForbidden,
     KubeInvalid,
     KubeUnavailable,
@@ -119,6 +120,17 @@ async def test_an_error_says_what_to_do_in_the_servers_own_words(
         server.answer = lambda _: web.json_response({"message": "its sentence"}, status=status)
         with pytest.raises(error, match=r"^its sentence$"):
             await kube.get(ORDERS)
+
+
+async def test_only_a_name_that_is_taken_means_that_it_is_there() -> None:
+    """A quota that somebody else counts at this moment is a 409, too."""
+    async with connected() as (kube, server):
+        for reason, error in (("AlreadyExists", KubeExists), ("Conflict", KubeConflict)):
+            body = {"message": "its sentence", "reason": reason}
+            server.answer = lambda _, body=body: web.json_response(body, status=409)  # type: ignore[misc]
+            with pytest.raises(KubeConflict) as caught:
+                await kube.create({"kind": "Topic", "metadata": {"name": "a", "namespace": "b"}})
+            assert type(caught.value) is error
 
 
 async def test_when_to_come_again_is_what_the_server_says() -> None:

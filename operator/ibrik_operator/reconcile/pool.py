@@ -26,7 +26,7 @@ from ibrik_operator.desired.default_pool import default_pool
 from ibrik_operator.desired.spec import pool_spec
 from ibrik_operator.documents import is_ready, is_terminating
 from ibrik_operator.keys import Document, Key
-from ibrik_operator.kube import KubeConflict, KubeForbidden
+from ibrik_operator.kube import KubeExists, KubeForbidden
 from ibrik_operator.observations import PoolObservation
 from ibrik_operator.reconcile import lifecycle
 from ibrik_operator.reconcile.context import Context
@@ -60,7 +60,7 @@ async def ensure_default_pool(context: Context, key: Key) -> bool:
     """
     try:
         await context.kube.create(default_pool(key, context.settings.default_pool()))
-    except KubeConflict:
+    except KubeExists:
         return True  # It came meanwhile.
     except KubeForbidden as error:  # Such as in a namespace that is being deleted.
         log.info("default_pool_not_made", namespace=key.namespace, reason=str(error))
