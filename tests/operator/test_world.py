@@ -36,3 +36,41 @@ def test_a_list_bears_changes_while_it_is_read() -> None:
         seen.append(Key.of(document).name)
     assert seen == ["a", "b", "c"]
     assert [str(Key.of(document)) for document in world.all("Topic")] == ["Topic other/d"]
+
+
+def subscription(name: str, of: str, channel: dict[str, str] | None = None) -> dict[str, object]:
+    reference = {} if channel is None else {"channelRef": channel}
+    return {
+        "kind": "Subscription",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"topicRef": {"name": of}} | reference,
+    }
+
+
+def naming(world: World, named: Key) -> list[str]:
+    return [Key.of(document).name for document in world.naming(named)]
+
+
+def test_it_knows_who_names_whom_as_of_the_last_word() -> None:
+    orders, clicks = Key("Topic", "shop", "orders"), Key("Topic", "shop", "clicks")
+    world = World()
+    world.put(subscription("audit", "orders", {"name": "log", "namespace": "site"}))
+    world.put(subscription("billing", "orders"))
+    assert naming(world, orders) == ["audit", "billing"]
+    assert naming(world, Key("Channel", "site", "log")) == ["audit"]
+    world.put(subscription("audit", "clicks"))
+    assert (naming(world, orders), naming(world, clicks)) == (["billing"], ["audit"])
+    assert naming(world, Key("Channel", "site", "log")) == []
+    world.remove(Key("Subscription", "shop", "billing"))
+    assert naming(world, orders) == []
+
+
+def test_who_names_a_thing_may_change_while_it_is_read() -> None:
+    world = World()
+    for name in ("a", "b"):
+        world.put(subscription(name, "orders"))
+    seen = []
+    for document in world.naming(Key("Topic", "shop", "orders")):
+        seen.append(Key.of(document).name)
+        world.remove(Key("Subscription", "shop", "b"))
+    assert seen == ["a"]

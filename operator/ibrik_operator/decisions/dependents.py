@@ -8,19 +8,10 @@ from collections.abc import Iterator
 
 from ibrik_api.kubernetes import credentials_secret_name
 from ibrik_operator.decisions.placing import pools_of_channel
-from ibrik_operator.decisions.references import (
-    channel_of,
-    pool_of,
-    pool_of_child,
-    pool_of_topic,
-    secret_keys_of,
-    subscriptions_of_channel,
-    subscriptions_of_topic,
-    topic_name,
-    topic_of,
-)
+from ibrik_operator.decisions.references import pool_of, pool_of_child, secret_keys_of
 from ibrik_operator.documents import is_ready
 from ibrik_operator.keys import Document, Key
+from ibrik_operator.naming import channel_of, pool_of_topic, served_name, topic_of
 from ibrik_operator.world import World
 
 RESOURCES = ("BrokerPool", "Topic", "Subscription", "Channel")
@@ -94,12 +85,9 @@ def _of_pool(pool: Document, world: World) -> Iterator[Key]:
 
 def _of_topic(topic: Document, world: World) -> Iterator[Key]:
     key = Key.of(topic)
-    pool, name = pool_of_topic(topic), topic_name(topic)
-    yield pool
-    for other in world.all("Topic", key.namespace):
-        if topic_name(other) == name and pool_of_topic(other) == pool:
-            yield Key.of(other)
-    for subscription in subscriptions_of_topic(key, world):
+    yield pool_of_topic(topic)
+    yield from (Key.of(rival) for rival in world.naming(served_name(topic)))
+    for subscription in world.naming(key):
         yield Key.of(subscription)
         channel = channel_of(subscription)
         if channel is not None:
@@ -114,7 +102,7 @@ def _of_subscription(subscription: Document, world: World) -> Iterator[Key]:
 
 
 def _of_channel(channel: Document, world: World) -> Iterator[Key]:
-    for subscription in subscriptions_of_channel(Key.of(channel), world):
+    for subscription in world.naming(Key.of(channel)):
         yield Key.of(subscription)
 
 

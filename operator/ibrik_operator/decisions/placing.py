@@ -3,14 +3,9 @@
 from collections.abc import Iterator
 
 from ibrik_api.kubernetes import DEFAULT_POOL
-from ibrik_operator.decisions.references import (
-    channel_of,
-    pool_of,
-    pool_of_topic,
-    spec_of,
-    subscriptions_of_channel,
-)
+from ibrik_operator.decisions.references import pool_of
 from ibrik_operator.keys import Document, Key
+from ibrik_operator.naming import channel_of, pool_of_topic, spec_of
 from ibrik_operator.world import World
 
 
@@ -25,7 +20,7 @@ def pools_of_channel(channel: Document, world: World) -> list[Key]:
     key = Key.of(channel)
     own = Key("BrokerPool", key.namespace, DEFAULT_POOL)
     pools = set() if world.get(own) is None else {own}
-    for subscription in subscriptions_of_channel(key, world):
+    for subscription in world.naming(key):
         pool = pool_of(subscription, world)
         if (
             pool is not None

@@ -2,37 +2,10 @@
 
 from collections.abc import Iterator
 
-from ibrik_api.kubernetes import DEFAULT_POOL, POOL_LABEL
+from ibrik_api.kubernetes import POOL_LABEL
 from ibrik_operator.keys import Document, Key
+from ibrik_operator.naming import pool_of_topic, spec_of, topic_of
 from ibrik_operator.world import World
-
-
-def spec_of(document: Document) -> Document:
-    return document.get("spec") or {}
-
-
-def pool_of_topic(topic: Document) -> Key:
-    pool = (spec_of(topic).get("pool") or {}).get("name") or DEFAULT_POOL
-    return Key("BrokerPool", topic["metadata"]["namespace"], pool)
-
-
-def topic_name(topic: Document) -> str:
-    """Its name at the broker."""
-    return str(spec_of(topic).get("topicName") or topic["metadata"]["name"])
-
-
-def topic_of(subscription: Document) -> Key:
-    name = spec_of(subscription)["topicRef"]["name"]
-    return Key("Topic", subscription["metadata"]["namespace"], name)
-
-
-def channel_of(subscription: Document) -> Key | None:
-    """The Channel that it delivers to; None for pull, stream and destinations written inline."""
-    reference = spec_of(subscription).get("channelRef")
-    if not reference:
-        return None
-    namespace = reference.get("namespace") or subscription["metadata"]["namespace"]
-    return Key("Channel", namespace, reference["name"])
 
 
 def pool_of(document: Document, world: World) -> Key | None:
@@ -48,19 +21,6 @@ def pool_of_child(document: Document) -> Key | None:
     metadata = document["metadata"]
     pool = (metadata.get("labels") or {}).get(POOL_LABEL)
     return None if not pool else Key("BrokerPool", metadata.get("namespace", ""), pool)
-
-
-def subscriptions_of_topic(topic: Key, world: World) -> Iterator[Document]:
-    for subscription in world.all("Subscription", topic.namespace):
-        if topic_of(subscription) == topic:
-            yield subscription
-
-
-def subscriptions_of_channel(channel: Key, world: World) -> Iterator[Document]:
-    """Those that name it, of any namespace."""
-    for subscription in world.all("Subscription"):
-        if channel_of(subscription) == channel:
-            yield subscription
 
 
 def secret_keys_of(document: Document) -> set[tuple[str, str]]:

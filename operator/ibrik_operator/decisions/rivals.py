@@ -6,8 +6,8 @@ already, since they let nobody else in; while they serve none, the uid decides.
 
 from collections.abc import Callable
 
-from ibrik_operator.decisions.references import pool_of_topic, topic_name
 from ibrik_operator.keys import Document, Key
+from ibrik_operator.naming import served_name
 from ibrik_operator.world import World
 
 Age = tuple[str, bool, str]
@@ -25,12 +25,6 @@ def rival(topic: Document, world: World, is_served: Callable[[Document], bool]) 
         return str(metadata.get("creationTimestamp", "")), is_late, str(metadata.get("uid", ""))
 
     own = age(topic)
-    others = (
-        other
-        for other in world.all("Topic", topic["metadata"]["namespace"])
-        if topic_name(other) == topic_name(topic)
-        and pool_of_topic(other) == pool_of_topic(topic)
-        and age(other) < own
-    )
+    others = (other for other in world.naming(served_name(topic)) if age(other) < own)
     oldest = min(others, key=age, default=None)
     return None if oldest is None else Key.of(oldest)

@@ -7,7 +7,7 @@ from ibrik_operator.conditions.condition import Violation
 from ibrik_operator.conditions.serving import Serving
 from ibrik_operator.credentials import fault_of
 from ibrik_operator.decisions.placing import pools_of_channel
-from ibrik_operator.decisions.references import secret_keys_of, subscriptions_of_channel
+from ibrik_operator.decisions.references import secret_keys_of
 from ibrik_operator.keys import Document, Key
 from ibrik_operator.reconcile import lifecycle
 from ibrik_operator.reconcile.context import Context
@@ -60,5 +60,5 @@ def _fields(context: Context, channel: Document, servings: tuple[Serving, ...]) 
     """As the first pool observes it; that of before while none says anything."""
     before = channel.get("status") or {}
     seen = next((one.status for one in servings if one.status), before)
-    named = sum(1 for _ in subscriptions_of_channel(Key.of(channel), context.world))
+    named = sum(1 for _ in context.world.naming(Key.of(channel)))
     return {**{name: seen.get(name) for name in FIELDS}, "subscriptions": named}

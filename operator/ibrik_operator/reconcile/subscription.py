@@ -7,14 +7,10 @@ from ibrik_operator.conditions.serving import Serving
 from ibrik_operator.conditions.subscription import SubscriptionFacts, subscription_verdicts
 from ibrik_operator.credentials import fault_of
 from ibrik_operator.decisions.placing import is_allowed
-from ibrik_operator.decisions.references import (
-    channel_of,
-    pool_of_topic,
-    secret_keys_of,
-    topic_of,
-)
+from ibrik_operator.decisions.references import secret_keys_of
 from ibrik_operator.documents import is_ready
 from ibrik_operator.keys import Document, Key
+from ibrik_operator.naming import channel_of, pool_of_topic, topic_of
 from ibrik_operator.reconcile import lifecycle
 from ibrik_operator.reconcile.context import Context
 from ibrik_operator.reconcile.serving import retry_if_needed, serve, was_confirmed

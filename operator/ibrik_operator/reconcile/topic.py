@@ -5,10 +5,10 @@ from typing import Any
 from ibrik_api.kubernetes import DEFAULT_POOL, HTTP_PORT, object_name
 from ibrik_operator.conditions.serving import Serving
 from ibrik_operator.conditions.topic import TopicFacts, topic_verdicts
-from ibrik_operator.decisions.references import pool_of_topic, subscriptions_of_topic, topic_name
 from ibrik_operator.decisions.rivals import rival
 from ibrik_operator.documents import is_ready
 from ibrik_operator.keys import Document, Key
+from ibrik_operator.naming import pool_of_topic, topic_name
 from ibrik_operator.reconcile import lifecycle
 from ibrik_operator.reconcile.context import Context
 from ibrik_operator.reconcile.pool import ensure_default_pool
@@ -64,6 +64,6 @@ def _fields(context: Context, topic: Document, serving: Serving) -> dict[str, An
         "topicId": seen.get("topicId"),
         "messages": seen.get("messages"),
         "bytes": seen.get("bytes"),
-        "subscriptions": sum(1 for _ in subscriptions_of_topic(key, context.world)),
+        "subscriptions": sum(1 for _ in context.world.naming(key)),
         "endpoints": endpoints if serving.is_known else before.get("endpoints"),
     }

@@ -129,3 +129,11 @@ def test_a_secret_concerns_the_pools_whose_channels_use_it() -> None:
     assert dependents(unused, None, world()) == []
     elsewhere = resource("Secret", "token", namespace="other")
     assert dependents(None, elsewhere, world()) == []
+
+
+def test_an_event_of_a_topic_walks_over_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = world()
+    monkeypatch.setattr(type(known), "all", lambda *_: pytest.fail("a walk over everything"))
+    assert dependents(None, topic("orders"), known)
+    assert dependents(None, subscription("billing", of="orders", to="billing"), known)
+    assert dependents(None, channel("billing"), known)
