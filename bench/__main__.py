@@ -1,12 +1,10 @@
 """`python -m bench [names…]`: measure, print one table, exit 1 when a bar is missed."""
 
 import argparse
-import json
 import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 
 from bench import (
     deletion,
@@ -24,8 +22,8 @@ from bench import (
     subscriptions,
     tcp_publish,
 )
-from bench.framework import Bench, Row, Verdict
-from bench.table import machine, show
+from bench.framework import Bench, Row
+from bench.table import conclude
 
 BENCHMARKS: dict[str, Callable[[Bench], list[Row]]] = {
     "tcp": tcp_publish.measure,
@@ -55,12 +53,7 @@ def main() -> int:
     for name in arguments.names or BENCHMARKS:
         print(f"{name} …", file=sys.stderr, flush=True)
         rows += BENCHMARKS[name](bench)
-    if arguments.output == "json":
-        print(json.dumps({"machine": machine(), "rows": [asdict(row) for row in rows]}, indent=2))
-    else:
-        show(rows)
-        print(f"{machine()}; {time.monotonic() - started:.0f} s; method: docs/benchmarks.md")
-    return 1 if any(row.verdict is Verdict.MISSED for row in rows) else 0
+    return conclude(rows, arguments.output, started)
 
 
 def _parse() -> argparse.Namespace:

@@ -1,9 +1,12 @@
-"""The table that ends a run, and the line about the machine; what a row is: `bench.framework`."""
+"""How a run ends: the table or JSON, and the line about the machine; a row: `bench.framework`."""
 
+import json
 import os
 import platform
 import sys
+import time
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from rich.console import Console
 from rich.table import Table
@@ -13,7 +16,17 @@ from bench.framework import Row, Verdict
 COLOURS = {Verdict.MET: "green", Verdict.MISSED: "red", Verdict.NOT_MEASURED: "yellow"}
 
 
-def show(rows: Sequence[Row]) -> None:
+def conclude(rows: Sequence[Row], output: str, started: float) -> int:
+    """Print what was measured as `table` or `json`; the exit code. `started` is monotonic, in s."""
+    if output == "json":
+        print(json.dumps({"machine": _machine(), "rows": [asdict(row) for row in rows]}, indent=2))
+    else:
+        _show(rows)
+        print(f"{_machine()}; {time.monotonic() - started:.0f} s; method: docs/benchmarks.md")
+    return 1 if any(row.verdict is Verdict.MISSED for row in rows) else 0
+
+
+def _show(rows: Sequence[Row]) -> None:
     table = Table()
     for title in ("name", "ibrik", "peer", "ratio", "bar", "verdict"):
         table.add_column(title, overflow="fold")
@@ -24,7 +37,7 @@ def show(rows: Sequence[Row]) -> None:
     Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 
-def machine() -> str:
+def _machine() -> str:
     load = os.getloadavg()[0]
     return (
         f"{os.cpu_count()} CPUs, {platform.system()} {platform.release()}, "

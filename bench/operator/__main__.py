@@ -1,15 +1,12 @@
 """`python -m bench.operator`: measure the operator, print a table, exit 1 when a bar is missed."""
 
 import argparse
-import json
 import sys
 import time
-from dataclasses import asdict
 
-from bench.framework import Verdict
 from bench.operator.crowd import Crowd
 from bench.operator.measures import measure
-from bench.table import machine, show
+from bench.table import conclude
 from tests.support import kube_assets
 
 TOPICS = 1_000
@@ -24,12 +21,7 @@ def main() -> int:
     started = time.monotonic()
     topics = max(1, round(TOPICS * arguments.scale))
     rows = measure(Crowd(topics, 2 * topics), arguments.idle)
-    if arguments.output == "json":
-        print(json.dumps({"machine": machine(), "rows": [asdict(row) for row in rows]}, indent=2))
-    else:
-        show(rows)
-        print(f"{machine()}; {time.monotonic() - started:.0f} s; method: docs/benchmarks.md")
-    return 1 if any(row.verdict is Verdict.MISSED for row in rows) else 0
+    return conclude(rows, arguments.output, started)
 
 
 def _parse() -> argparse.Namespace:

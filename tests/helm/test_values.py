@@ -61,7 +61,7 @@ def test_every_value_has_a_comment_that_says_what_it_does() -> None:
         ("operator.replica=1", "'replica' not allowed"),
         ("operator.replicas=-1", "minimum"),
         ("operator.logLevel=loud", "value must be one of"),
-        ("image.registry=https://images.example", "'not' failed"),
+        ("image.registry=oci://images.example", "'not' failed"),
         ("image.operator.digest=latest", "does not match pattern"),
         ("imagePullSecrets[0].nam=a", "'nam' not allowed"),
         ("watchNamespaces={A}", "does not match pattern"),
