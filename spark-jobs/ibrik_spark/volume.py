@@ -1,7 +1,7 @@
 """What a mounted volume says: cluster, topics by id, partitions and their sealed segments.
 
 Reads beside the broker that writes, takes no lock and changes nothing. A folder that is not a
-broker's volume is an error, never an empty one: so does a claim look that was not mounted.
+broker's volume is an error, never an empty one: a claim that was not mounted looks like that.
 """
 
 import uuid

@@ -361,12 +361,6 @@ async def _nobody_listens(_kind: str, _id: str, _reason: str) -> None:
     """Until the catalogue is there."""
 
 
-async def _forget(subscription_id: str, store: DeliveryStore) -> None:
-    """All that is kept of a subscription, and which of its dead letters were redriven."""
-    await store.forget(subscription_id)
-    await store.forget(f"{subscription_id}:dlq")
-
-
 async def _find_heads(flows: list[Flow]) -> None:
     for flow in flows:
         await flow.find_heads()
