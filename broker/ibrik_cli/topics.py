@@ -1,12 +1,13 @@
 """What the commands show of topics; used by `topic`, `get` and `describe`."""
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ibrik_cli.manifests import Place, Resource
 from ibrik_cli.options import Output
-from ibrik_cli.output import count_text, print_table, size_text
+from ibrik_cli.output import count_text, print_table, say, size_text
 from ibrik_cli.showing import Listing, print_document, print_listing, resource_lines
 
 if TYPE_CHECKING:
@@ -14,14 +15,28 @@ if TYPE_CHECKING:
     from ibrik_client.messages import PartitionRange
 
 COLUMNS = ("TOPIC", "PARTITIONS", "MESSAGES", "BYTES", "RETENTION")
-Found = list[tuple[Resource, "list[PartitionRange]"]]
+UNKNOWN = "-"
+Found = list[tuple[Resource, "list[PartitionRange] | None"]]
 
 
 async def list_topics(client: "Client", names: Sequence[str]) -> Found:
-    """Topics with their ranges: all of them, or those named."""
+    """Topics with their ranges: all of them, or those named. No ranges where the owner is away."""
     admin = client.admin
     topics = [await admin.topic(n) for n in names] if names else await admin.topics()
-    return [(topic, await client.ranges(name_of(topic))) for topic in topics]
+    ranges = await asyncio.gather(*(_known_ranges(client, name_of(topic)) for topic in topics))
+    return list(zip(topics, ranges, strict=True))
+
+
+async def _known_ranges(client: "Client", name: str) -> "list[PartitionRange] | None":
+    from ibrik_client import Unavailable
+
+    try:
+        return await client.ranges(name, deadline_s=0)
+    except Unavailable as error:
+        if error.code != "owner-unavailable":
+            raise
+        say(f"{name}: {error.detail}")
+        return None
 
 
 def topic_listing(found: Found) -> Listing:
@@ -41,16 +56,20 @@ def name_of(topic: Resource) -> str:
     return str(topic.get("spec", {}).get("topicName") or topic["metadata"]["name"])
 
 
-def topic_row(topic: Resource, ranges: "Sequence[PartitionRange]") -> list[str]:
-    retention = topic.get("spec", {}).get("retention", {})
+def topic_row(topic: Resource, ranges: "Sequence[PartitionRange] | None") -> list[str]:
+    spec = topic.get("spec", {})
+    retention = spec.get("retention", {})
     limits = [str(retention[k]) for k in ("time", "bytes") if retention.get(k) is not None]
-    return [
-        name_of(topic),
-        count_text(len(ranges)),
-        count_text(sum(r.latest - r.earliest for r in ranges)),
-        size_text(sum(r.size_bytes for r in ranges)),
-        " or ".join(limits),
-    ]
+    numbers = (
+        [str(spec.get("partitions", UNKNOWN)), UNKNOWN, UNKNOWN]
+        if ranges is None
+        else [
+            count_text(len(ranges)),
+            count_text(sum(r.latest - r.earliest for r in ranges)),
+            size_text(sum(r.size_bytes for r in ranges)),
+        ]
+    )
+    return [name_of(topic), *numbers, " or ".join(limits)]
 
 
 async def read_topic(client: "Client", place: Place) -> Resource:

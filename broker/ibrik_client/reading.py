@@ -122,13 +122,14 @@ class Reader:
             {"code": "offset-above-end", "latest": result.high_watermark},
         )
 
-    async def ranges(self, topic: str) -> list[PartitionRange]:
-        """What each partition holds."""
+    async def ranges(self, topic: str, *, deadline_s: float | None = None) -> list[PartitionRange]:
+        """What each partition holds; with `deadline_s=0` only one attempt is made."""
 
         async def attempt() -> Answer:
             return await self._transport.request("GET", f"{topic_path(topic)}/partitions")
 
-        rows = (await with_retries(self._policy, attempt)).json()["partitions"]
+        answer = await with_retries(self._policy, attempt, deadline_s=deadline_s)
+        rows = answer.json()["partitions"]
         return [
             PartitionRange(r["partition"], r["earliest"], r["latest"], r["bytes"]) for r in rows
         ]
