@@ -13,7 +13,7 @@ IMAGE_TAG ?= dev
 KIND_NODE_IMAGE ?= kindest/node:v1.34.4
 KIND_CLUSTER ?= e2e
 KUBE_ASSETS ?=
-ON_KIND = KIND_CLUSTER=$(KIND_CLUSTER) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) IMAGE_TAG=$(IMAGE_TAG) $(BIN)/python -m pytest
+ON_KIND = KIND_CLUSTER=$(KIND_CLUSTER) KIND_NODE_IMAGE=$(KIND_NODE_IMAGE) IMAGE_TAG=$(IMAGE_TAG) $(BIN)/python -m
 
 .DEFAULT_GOAL := help
 
@@ -86,6 +86,8 @@ bench: $(STAMP) ## Measure beside peers in the same run; prints ratios (needs re
 	$(BIN)/python -m bench
 bench-operator: $(STAMP) ## Measure the operator with 1,000 Topics and 2,000 Subscriptions on a real API server (KUBE_ASSETS as for apitest)
 	KUBE_ASSETS="$(KUBE_ASSETS)" $(BIN)/python -m bench.operator
+bench-cluster: $(STAMP) images ## Measure on a kind cluster: a pool from nothing, publishing from a pod (as for e2e)
+	$(ON_KIND) bench.cluster
 bench-spark: $(STAMP) ## Measure reading sealed segments into Arrow beside a decode of record by record
 	$(BIN)/python -m bench segments
 
@@ -114,9 +116,9 @@ deploy: images ## Load the images into the cluster, install or upgrade the chart
 	  --create-namespace --set image.tag=$(IMAGE_TAG) --wait --timeout 3m \
 	  --set operator.podAnnotations.image=$$(docker image inspect --format '{{.Id}}' ibrik/operator:$(IMAGE_TAG))
 e2e: $(STAMP) images ## One behaviour after another on a kind cluster of its own (KIND_CLUSTER, KIND_NODE_IMAGE, E2E_KEEP=1)
-	$(ON_KIND) --timeout 600 --durations 0 -m "not full" e2e
+	$(ON_KIND) pytest --timeout 600 --durations 0 -m "not full" e2e
 e2e-full: $(STAMP) images ## The same and what takes longer: at least before a release
-	$(ON_KIND) --timeout 600 --durations 0 e2e
+	$(ON_KIND) pytest --timeout 600 --durations 0 e2e
 kind-down: ## Delete the kind cluster KIND_CLUSTER
 	kind delete cluster --name $(KIND_CLUSTER)
 
@@ -126,4 +128,4 @@ clean: ## Remove what this Makefile made (never a data folder)
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*##/ {printf "  \033[36m%-15s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery sim bitflips api apitest interop bench bench-operator bench-spark run create-topic list-topics producer consumer images kind-up deploy kind-down e2e e2e-full clean help
+.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery sim bitflips api apitest interop bench bench-operator bench-cluster bench-spark run create-topic list-topics producer consumer images kind-up deploy kind-down e2e e2e-full clean help

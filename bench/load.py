@@ -44,17 +44,21 @@ class Shape:
     warm_up_seconds: float = 0.5
 
 
-def compiled(source: Path) -> Path | None:
-    """A program of C, built when it is older than its source; None without a compiler."""
+def compiled(source: Path, *, is_static: bool = False) -> Path | None:
+    """A program of C, built when it is older than its source; None without a compiler.
+
+    A static one runs in any container, too.
+    """
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         return None
     WORK_FOLDER.mkdir(exist_ok=True)
-    program = WORK_FOLDER / source.stem
+    program = WORK_FOLDER / (f"{source.stem}-static" if is_static else source.stem)
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
         with tempfile.TemporaryDirectory(dir=WORK_FOLDER) as folder:
             built = Path(folder, source.stem)
-            subprocess.run([compiler, "-O2", "-o", built, source], check=True)
+            link = ["-static"] if is_static else []
+            subprocess.run([compiler, "-O2", *link, "-o", built, source], check=True)
             built.replace(program)  # whole or not there: others may start it at this moment
     return program
 
@@ -67,22 +71,30 @@ def run_generator(
     if program is None:
         return asyncio.run(_generate(port, requests, shape, newlines_per_reply))
     with tempfile.NamedTemporaryFile(dir=WORK_FOLDER) as file:
-        for request in requests:
-            file.write(struct.pack("<I", len(request)) + request)
+        file.write(packed(requests))
         file.flush()
-        arguments = [
-            "127.0.0.1",
-            port,
-            shape.connections,
-            shape.window,
-            round(shape.warm_up_seconds * 1000),
-            round(shape.seconds * 1000),
-            newlines_per_reply,
-            file.name,
-        ]
-        output = subprocess.run(
-            [program, *map(str, arguments)], check=True, capture_output=True, text=True
-        ).stdout
+        arguments = generator_arguments("127.0.0.1", port, shape, newlines_per_reply, file.name)
+        command = [str(program), *arguments]
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return parse_generator(output)
+
+
+def packed(requests: Sequence[bytes]) -> bytes:
+    """The file of requests, as the compiled generator reads it."""
+    return b"".join(struct.pack("<I", len(request)) + request for request in requests)
+
+
+def generator_arguments(
+    address: str, port: int, shape: Shape, newlines_per_reply: int, file: str
+) -> list[str]:
+    """What the compiled generator is started with; `file` holds what `packed` made."""
+    warm_up_ms, measure_ms = round(shape.warm_up_seconds * 1000), round(shape.seconds * 1000)
+    numbers = (port, shape.connections, shape.window, warm_up_ms, measure_ms, newlines_per_reply)
+    return [address, *map(str, numbers), file]
+
+
+def parse_generator(output: str) -> Load:
+    """The line that the compiled generator ends with."""
     found = json.loads(output)
     assert found["errors"] == 0, f"{found['errors']} refusals under load"
     return Load(

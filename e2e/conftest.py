@@ -1,26 +1,16 @@
-"""One kind cluster for the whole run, the chart installed in it, a namespace for each test.
+"""One kind cluster for the whole run, the chart installed in it, a namespace for each test."""
 
-Environment: KIND_CLUSTER names the cluster (e2e), KIND_NODE_IMAGE its image, IMAGE_TAG the images
-that `make images` built (dev); E2E_KEEP=1 uses a cluster that is there and leaves it at the end.
-"""
-
-import fcntl
 import os
-import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import count
-from pathlib import Path
 
 import pytest
 
-from e2e.support.cluster import Cluster, run
+from e2e.support.cluster import Cluster
+from e2e.support.kind import ClusterInUse, running_cluster
 from e2e.support.pods import Client, start_client
 
-NAME = os.environ.get("KIND_CLUSTER", "e2e")
-NODE_IMAGE = os.environ.get("KIND_NODE_IMAGE", "kindest/node:v1.34.4")
-TAG = os.environ.get("IMAGE_TAG", "dev")
-KEEP = os.environ.get("E2E_KEEP", "") not in {"", "0"}
-START_S = 300
 _numbers = count(1)
 
 
@@ -35,31 +25,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    folder = Path(tempfile.gettempdir())
-    with (folder / f"ibrik-e2e-{NAME}.lock").open("w") as lock:
+    with ExitStack() as stack:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pytest.exit(f"another run uses the cluster {NAME}: wait, or set KIND_CLUSTER", 1)
-        kubeconfig = folder / f"ibrik-e2e-{NAME}.kubeconfig"
-        there = NAME in run("kind", "get", "clusters", "--quiet").split()
-        if there and not KEEP:
-            run("kind", "delete", "cluster", "--name", NAME)
-        if there and KEEP:
-            kubeconfig.write_text(run("kind", "get", "kubeconfig", "--name", NAME))
-        else:
-            run(
-                "kind", "create", "cluster", "--name", NAME, "--image", NODE_IMAGE,
-                "--kubeconfig", str(kubeconfig), "--wait", "120s", timeout_s=START_S,
-            )  # fmt: skip
-        kubeconfig.chmod(0o600)
-        try:
-            made = Cluster(NAME, kubeconfig, TAG)
-            made.load(f"ibrik/broker:{TAG}", f"ibrik/operator:{TAG}")
-            yield made
-        finally:
-            if not KEEP:
-                run("kind", "delete", "cluster", "--name", NAME)
+            yield stack.enter_context(running_cluster())
+        except ClusterInUse as error:
+            pytest.exit(str(error), 1)
 
 
 @pytest.fixture
