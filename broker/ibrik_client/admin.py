@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from ibrik_client.archive import Archive
 from ibrik_client.calls import Resource, if_match
 from ibrik_client.leasing import Leasing
 from ibrik_client.reading import topic_path
@@ -16,7 +17,7 @@ from ibrik_client.recovery import Recovery
 from ibrik_client.registrations import Registrations
 
 
-class Admin(Registrations, Recovery, Leasing):
+class Admin(Registrations, Recovery, Leasing, Archive):
     """All that is managed at a broker, and desired state when the admin door has an address."""
 
     async def topics(self) -> list[Resource]:

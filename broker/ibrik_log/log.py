@@ -1,8 +1,8 @@
 """The log of one partition: append, flush, read, roll, retention (docs/formats/).
 
-`append`, `flush` and `roll` belong to one thread, the writer. `read` and the other questions may
-come from any thread, retention from the maintenance thread. The list of segments is a tuple that is
-replaced, so readers take no lock. Time is passed in.
+`append`, `flush`, `roll` and `seal` belong to one thread, the writer. `read` and other questions
+may come from any thread, retention from the maintenance thread. The list of segments is a tuple
+that is replaced, so readers take no lock. Time is passed in.
 """
 
 import threading
@@ -12,22 +12,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .active import ActiveSegment, create_active
-from .batch import BatchHeader, read_header
+from .batch import BatchHeader
 from .checkpoint import Checkpoint, CleanMarker, OffsetRange, SealedSegments, SegmentSummary
 from .config import LogConfig
 from .deletion import Deletion
 from .documents import Documents
 from .errors import CorruptRange, OffsetOutOfRange, StorageFailed, StorageFull
 from .files import Disk, make_folders, storage_errors
-from .reader import SegmentReader
+from .reader import SegmentReader, walk_headers
 from .recovery import Recovered, Recovery, RecoveryReport, merge_ranges
 from .retention import count_expired
 from .segment import LoadedIndexes, Segment
-from .verify import Problem, verify_segment
+from .verify import Problem, verify_segments
 
 __all__ = ["Log", "LogConfig"]
-
-SCAN_BYTES = 1024 * 1024
 
 
 class Log:
@@ -92,6 +90,11 @@ class Log:
         return tuple(segment.summary() for segment in self._segments)
 
     @property
+    def sealed_offset(self) -> int:
+        """The end of what is sealed: where the active segment begins."""
+        return self._segments[-1].base_offset if self._segments else self.end_offset
+
+    @property
     def damaged(self) -> list[OffsetRange]:
         """The ranges known to be unreadable."""
         found = [
@@ -148,6 +151,20 @@ class Log:
         if self.on_roll is not None:
             self.on_roll()
 
+    def seal(self, now_ms: int, *, min_age_ms: int = 0) -> int:
+        """Roll, if the oldest record of the active segment is that old; the end of what is sealed.
+
+        Another process finds it sealed when this returns. Raises StorageFull: nothing was lost.
+        """
+        active = self._writable().segment
+        age_ms = max(now_ms, self.last_append_ms) - active.first_append_ms
+        if active.next_offset > active.base_offset and age_ms >= min_age_ms:
+            self.roll(now_ms)
+        with self._lock, self._remembering_failure():
+            if not self._documents.is_complete and not self._write_documents():
+                raise StorageFull(f"no room for the list of segments of {self.folder}")
+        return self.sealed_offset
+
     def close(self, *, clean: bool = True) -> None:
         """Flush and leave the clean marker, last and only if nothing failed; or just let go."""
         active, self._active = self._active, None
@@ -184,22 +201,7 @@ class Log:
 
     def scan_headers(self, from_offset: int) -> Iterator[BatchHeader]:
         """The headers of all readable frames from the one with `from_offset` on."""
-        offset = max(from_offset, self.start_offset)
-        while offset < self.end_offset:
-            try:
-                frames = self.read(offset, SCAN_BYTES, self.end_offset)
-            except CorruptRange as error:
-                offset = error.to_offset
-                continue
-            except OffsetOutOfRange as error:
-                if not error.is_below:
-                    return
-                offset = error.earliest
-                continue
-            for frame in frames:
-                header = read_header(frame)
-                yield header
-                offset = header.next_offset
+        return walk_headers(self.read, max(from_offset, self.start_offset), self.end_offset)
 
     def offset_for_timestamp(self, timestamp_ms: int) -> int | None:
         """The first offset appended at or after `timestamp_ms`; None when there is none."""
@@ -217,22 +219,13 @@ class Log:
 
     def verify(self) -> Iterator[Problem]:
         """Read everything once; yields what is not as it was written, in order."""
-        expected = self.start_offset
-        for segment in self._segments:
-            if expected < segment.base_offset:
-                yield Problem(
-                    segment.path.name,
-                    0,
-                    expected,
-                    segment.base_offset,
-                    "the segment before it is missing",
-                )
-            with self._deletion.pinned(segment) as is_there:
-                if is_there:
-                    yield from verify_segment(
-                        segment, self.lineage, self.config.index_interval_bytes
-                    )
-            expected = segment.next_offset
+        return verify_segments(
+            self._segments,
+            self.start_offset,
+            self._deletion.pinned,
+            self.lineage,
+            self.config.index_interval_bytes,
+        )
 
     # --- deleting -----------------------------------------------------------------------------
 

@@ -3,15 +3,17 @@
 The index is a hint: the frame it points to is verified, and a wrong or incomplete index is rebuilt.
 """
 
+from collections.abc import Callable, Iterator
 from struct import Struct
 
-from .batch import HEADER_BYTES, PREFIX_BYTES, read_header
+from .batch import HEADER_BYTES, PREFIX_BYTES, BatchHeader, read_header
 from .epochs import Lineage
-from .errors import CorruptRange
+from .errors import CorruptRange, OffsetOutOfRange
 from .files import ReadFile
 from .scan import MAX_FRAME_BYTES, Damage, FrameScanner, fault_of
 from .segment import Segment
 
+SCAN_BYTES = 1024 * 1024
 _LENGTH = Struct(">i")
 _COUNT = Struct(">i")
 _COUNT_AT = 57
@@ -238,3 +240,24 @@ class _Window:
         length_bytes = min(length_bytes, self._size_bytes - position)
         self._view = memoryview(self._file.read(length_bytes, position))
         self._start = position
+
+
+def walk_headers(
+    read: Callable[[int, int, int], list[bytes]], offset: int, end: int
+) -> Iterator[BatchHeader]:
+    """The headers of all readable frames from the one with `offset` on, over damage."""
+    while offset < end:
+        try:
+            frames = read(offset, SCAN_BYTES, end)
+        except CorruptRange as error:
+            offset = error.to_offset
+            continue
+        except OffsetOutOfRange as error:
+            if not error.is_below:
+                return
+            offset = error.earliest
+            continue
+        for frame in frames:
+            header = read_header(frame)
+            yield header
+            offset = header.next_offset

@@ -4,7 +4,8 @@ Changes nothing; for `ibrik log verify`, also beside a running broker. Indexes a
 are no matter of truth and not looked at.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from .epochs import Lineage
@@ -20,6 +21,30 @@ class Problem(NamedTuple):
     from_offset: int
     to_offset: int
     reason: str
+
+
+def verify_segments(
+    segments: Sequence[Segment],
+    start_offset: int,
+    pinned: Callable[[Segment], AbstractContextManager[bool]],
+    lineage: Lineage,
+    index_interval_bytes: int,
+) -> Iterator[Problem]:
+    """Walk all segments of a log, oldest first; one that is `pinned` in vain was let go."""
+    expected = start_offset
+    for segment in segments:
+        if expected < segment.base_offset:
+            yield Problem(
+                segment.path.name,
+                0,
+                expected,
+                segment.base_offset,
+                "the segment before it is missing",
+            )
+        with pinned(segment) as is_there:
+            if is_there:
+                yield from verify_segment(segment, lineage, index_interval_bytes)
+        expected = segment.next_offset
 
 
 def verify_segment(

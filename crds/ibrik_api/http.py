@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from pydantic.json_schema import models_json_schema
 
 from ibrik_api import consuming, recovering, registering
+from ibrik_api.archiving import RollRequest, RollResult
 from ibrik_api.desired import DesiredRequest, DesiredResponse
 from ibrik_api.messages import MessageView, PartitionIndex, Position, Timestamp
 from ibrik_api.model import Model
@@ -200,6 +201,8 @@ MODELS = (
     DesiredRequest,
     DesiredResponse,
     Observed,
+    RollRequest,
+    RollResult,
 )
 
 

@@ -79,6 +79,18 @@ def test_no_room_at_any_step_of_a_roll_loses_nothing(number: int) -> None:
         assert again.damaged == []
 
 
+def test_nothing_counts_as_sealed_before_the_list_says_so() -> None:
+    disk, log = simulated(LogConfig(), frames=3)
+    log.append([numbered(6)], NOW_MS)
+    for number in range(1, 8):  # after the next segment: all small files
+        disk.fail("create", errno.ENOSPC, number=number)
+    with pytest.raises(StorageFull, match="list of segments"):
+        log.seal(NOW_MS)
+    disk.faults.clear()
+    assert log.seal(NOW_MS) == 7
+    assert Log.open(disk, FOLDER, LogConfig(), read_only=True).sealed_offset == 7
+
+
 def test_a_log_opens_reads_and_closes_on_a_full_disk() -> None:
     disk, log = simulated(frames=20)
     log.close()

@@ -11,6 +11,7 @@ from ibrik_log.errors import OffsetOutOfRange, StorageFailed
 from ibrik_log.log import Log, LogConfig
 from ibrik_log.record import Record
 from tests.log.logs import (
+    FOLDER,
     NOW_MS,
     REAL,
     SMALL,
@@ -20,6 +21,7 @@ from tests.log.logs import (
     numbered,
     offsets,
     read_all,
+    reopen,
     simulated,
 )
 
@@ -142,6 +144,35 @@ def test_a_roll_is_told_and_an_empty_segment_is_not_rolled() -> None:
     log.roll(NOW_MS)
     assert rolls == [1]
     assert log.is_roll_due(NOW_MS + (1 << 50)) is False
+
+
+def test_only_what_is_old_enough_is_sealed_on_demand() -> None:
+    _, log = simulated(LogConfig())
+    assert log.seal(NOW_MS) == 0
+    log.append([numbered(0)], NOW_MS)
+    log.append([numbered(1)], NOW_MS + 5_000)
+    assert log.seal(NOW_MS + 9_999, min_age_ms=10_000) == 0
+    assert log.seal(NOW_MS + 10_000, min_age_ms=10_000) == 2
+    assert log.seal(NOW_MS + 20_000) == 2
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
+
+
+def test_a_clock_that_went_back_keeps_nothing_from_being_sealed() -> None:
+    _, log = simulated(LogConfig())
+    log.append([numbered(0)], NOW_MS)
+    assert log.seal(NOW_MS - 60_000) == 1
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_was_sealed_is_so_after_a_power_cut(seed: int) -> None:
+    disk, log = simulated(LogConfig(), seed=seed)
+    log.append([numbered(0, 3)], NOW_MS)
+    end = log.seal(NOW_MS)
+    log.append([numbered(3, 3)], NOW_MS)
+    disk.lose_power()
+    listed = Log.open(disk, FOLDER, LogConfig(), read_only=True)
+    assert listed.sealed_offset == end == 3
+    assert offsets(read_all(reopen(disk, LogConfig())))[:3] == [0, 1, 2]
 
 
 def test_a_changed_config_holds_for_the_next_append() -> None:

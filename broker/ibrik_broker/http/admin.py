@@ -19,6 +19,7 @@ from ibrik_api.errors import Refusal
 from ibrik_api.http import TopicList
 from ibrik_api.observed import Observed
 from ibrik_api.resources.topic import Topic
+from ibrik_broker.http.archive import archive_operations
 from ibrik_broker.http.bodies import BodyGate, BodyReader
 from ibrik_broker.http.crud import json_answer, read_json
 from ibrik_broker.http.docs import add_docs
@@ -142,6 +143,7 @@ def build_admin_plane(
     operations = [
         *_resources(admin, door, registry, tokens),
         _observed(observer, tokens),
+        *archive_operations(door, tokens),
         *_open(admin),
     ]
     if pool is not None:

@@ -212,6 +212,10 @@ class Engine:
         """Give back the bytes of deleted topics, in the background."""
         self._maintenance.submit(self._volume.remove_deleted)
 
+    async def roll_topic(self, topic: Topic, min_age_ms: int) -> list[int]:
+        """Seal the active segments whose oldest record is that old; the sealed ends."""
+        return await asyncio.gather(*(p.seal(min_age_ms) for p in topic.partitions))
+
     async def purge_topic(self, topic: Topic) -> None:
         """Remove every record that is visible now; offsets go on where they are.
 

@@ -67,6 +67,8 @@ def refused(refusal: Refusal) -> Outcome:
 class Append:
     """One request to append to one partition: records to encode, or one checked frame as it is.
 
+    Or to seal its active segment; the outcome's offset is the end of what is sealed then.
+
     `done` is called once, on the event loop: when the records are durable, when they are refused,
     or, for a producer that does not wait, when they are in the buffer.
     """
@@ -75,6 +77,8 @@ class Append:
     done: Callable[[Outcome], None]
     records: list[Record] = field(default_factory=list)
     frame: bytearray | None = None
+    seals_from_age_ms: int | None = None
+    """Seal the active segment when its oldest record is that old; None seals nothing."""
     waits: bool = True
     """False for `acks=none`: answered on entry, and what a full buffer may drop."""
     record_count: int = 0

@@ -7,7 +7,7 @@ all other records share batches of at most 1,000 records or 256 KiB. Called by t
 from collections.abc import Iterator
 
 from ibrik_api.errors import Refusal
-from ibrik_broker.partitions.messages import Append, Outcome, Record, refused
+from ibrik_broker.partitions.messages import Append, Durability, Outcome, Record, refused
 from ibrik_broker.partitions.partition import Frame, Partition
 from ibrik_broker.partitions.refusals import translated
 from ibrik_log import batch
@@ -29,7 +29,9 @@ def write_appends(
     outcomes: Outcomes = []
     frames: list[Frame] = []
     for run in _runs(appends):
-        if run[0].frame is None:
+        if run[0].seals_from_age_ms is not None:
+            outcomes.append((run[0], _seal(partition, run[0].seals_from_age_ms, now_ms)))
+        elif run[0].frame is None:
             _write_run(partition, run, now_ms, outcomes, frames)
         else:
             _write_frame(partition, run[0], now_ms, outcomes, frames)
@@ -37,10 +39,10 @@ def write_appends(
 
 
 def _runs(appends: list[Append]) -> Iterator[list[Append]]:
-    """Neighbours that may share batches; a raw frame is a run of its own."""
+    """Neighbours that may share batches; a raw frame is a run of its own, and so is a seal."""
     run: list[Append] = []
     for append in appends:
-        if append.frame is not None:
+        if append.frame is not None or append.seals_from_age_ms is not None:
             if run:
                 yield run
                 run = []
@@ -114,6 +116,14 @@ def _write_frame(
     if producer.id >= 0:
         partition.sequences.record(producer, append.record_count, offset, now_ms)
     outcomes.append((append, Outcome(offset, partition.log.last_append_ms, durability)))
+
+
+def _seal(partition: Partition, min_age_ms: int, now_ms: int) -> Outcome:
+    try:
+        sealed_offset = partition.log.seal(now_ms, min_age_ms=min_age_ms)
+    except StorageFull as error:
+        return refused(translated(error, partition.topic_name, partition.index))
+    return Outcome(sealed_offset, partition.log.last_append_ms, Durability.FLUSHED)
 
 
 def _append(

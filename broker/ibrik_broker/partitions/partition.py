@@ -168,6 +168,12 @@ class Partition:
                 append.done(outcome)
         self._admit_waiting()
 
+    async def seal(self, min_age_ms: int) -> int:
+        """Seal the active segment when its oldest record is that old; the end of what is sealed."""
+        if self._refusal is not None:
+            raise self._refusal.with_traceback(None)
+        return await self._writer.seal(self, min_age_ms)
+
     # --- read -----------------------------------------------------------------------------
 
     async def read(self, offset: int, max_bytes: int) -> list[bytes]:

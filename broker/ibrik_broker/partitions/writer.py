@@ -149,14 +149,28 @@ class LogWriter:
 
     async def barrier(self, partition: Partition) -> None:
         """Wait until all that was submitted to a partition so far has been answered."""
-        answered: asyncio.Future[None] = self._loop.create_future()
+        await self._ask(partition)
 
-        def done(_outcome: Outcome) -> None:
+    async def seal(self, partition: Partition, min_age_ms: int) -> int:
+        """Seal what was submitted so far, if its oldest record is that old; the sealed end.
+
+        Also when there is little room: what is sealed can be archived, and deleted then.
+        """
+        outcome = await self._ask(partition, seals_from_age_ms=min_age_ms)
+        if outcome.refusal is not None:
+            raise outcome.refusal.with_traceback(None)
+        return outcome.base_offset
+
+    async def _ask(self, partition: Partition, seals_from_age_ms: int | None = None) -> Outcome:
+        """Put a request without records at the end of those that wait; its outcome."""
+        answered: asyncio.Future[Outcome] = self._loop.create_future()
+
+        def done(outcome: Outcome) -> None:
             if not answered.done():
-                answered.set_result(None)
+                answered.set_result(outcome)
 
-        self.put(partition, Append(0, done))
-        await answered
+        self.put(partition, Append(0, done, seals_from_age_ms=seals_from_age_ms))
+        return await answered
 
     # --- the thread -------------------------------------------------------------------------
 
