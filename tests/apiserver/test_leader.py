@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,10 @@ from ibrik_operator.kube import Kube
 from ibrik_operator.leader import Leader
 from ibrik_operator.settings import LeaseSettings, Settings
 from tests.support.cluster import Cluster
+from tests.support.declared import POOL, TOPIC, pool, topic
+from tests.support.kubelet import Kubelet
+from tests.support.operator_process import HOME, install_rights, running_operator
+from tests.support.shop import Shop
 
 LEASE = "coordination.k8s.io/v1/Lease"
 
@@ -76,3 +81,31 @@ async def test_the_second_leads_as_soon_as_the_first_lets_go(
         assert cluster.get(LEASE, "operator", namespace)["spec"]["holderIdentity"] == "first"
         goes.set()
     assert order == ["first", "second"]
+
+
+def test_a_replica_that_is_asked_to_end_hands_the_work_to_the_next(
+    cluster: Cluster, kubelet: Kubelet, namespace: str, tmp_path: Path
+) -> None:
+    name = f"ibrik-{namespace}"
+    lease = {
+        "IBRIK_OPERATOR_LEASE__NAMESPACE": HOME,
+        "IBRIK_OPERATOR_LEASE__NAME": f"{name}-operator",
+    }
+    account = install_rights(cluster, name, [namespace])
+    first = {**lease, "IBRIK_OPERATOR_IDENTITY": "first"}
+    second = {**lease, "IBRIK_OPERATOR_IDENTITY": "second"}
+    with (
+        running_operator(cluster, account, tmp_path / "1", [namespace], **first) as leading,
+        running_operator(cluster, account, tmp_path / "2", [namespace], **second) as waiting,
+    ):
+        shop = Shop(cluster, kubelet, namespace, leading, tmp_path)
+        shop.apply(pool("default", ""))
+        shop.ready(POOL, "default")
+        held = [one for one in (leading, waiting) if one.metric("ibrik_operator_is_leader") == 1]
+        assert len(held) == 1
+        ending, next_one = held[0], leading if held[0] is waiting else waiting
+        assert ending.terminate() == 0
+        assert "Traceback" not in ending.log.read_text()
+        shop.apply(topic("orders", ""))
+        shop.ready(TOPIC, "orders")
+        assert next_one.metric("ibrik_operator_is_leader") == 1

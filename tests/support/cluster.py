@@ -282,7 +282,8 @@ class Cluster:
         """Writes by `user`, or by all, after position `since` of the audit log."""
         with self.server.audit_log.open("rb") as log:
             log.seek(since)
-            events = [json.loads(line) for line in log]
+            # The last line may be half written yet.
+            events = [json.loads(line) for line in log if line.endswith(b"\n")]
         return [
             _write(event)
             for event in events
@@ -290,8 +291,9 @@ class Cluster:
         ]
 
     def audit_position(self) -> int:
-        """Where the audit log ends now."""
-        return self.server.audit_log.stat().st_size
+        """Where the last whole line of the audit log ends now."""
+        content = self.server.audit_log.read_bytes()
+        return content.rfind(b"\n") + 1
 
     # --- below ----------------------------------------------------------------------------------
 
