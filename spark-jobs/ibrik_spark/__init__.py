@@ -1,4 +1,5 @@
-"""The data jobs' reader: a broker's volume and its sealed segments, as Arrow record batches.
+"""The data jobs: what a broker has sealed on its volume, read into tables.
 
-No Spark here. Of the other packages only `ibrik_log` is known, which judges every frame.
+The reader (`volume`, `segments`) knows of the other packages only `ibrik_log`, which judges every
+frame. Tables are behind `table`, the broker behind `broker`, Spark behind `work`.
 """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ibrik_spark.errors import CONFIGURATION, RETRY, UnreadablePartition, WrongVolume
+from ibrik_spark.errors import ExitCode, UnreadablePartition, WrongVolume
 from ibrik_spark.volume import MountedVolume
 from tests.spark.volumes import TOPIC, fill, listed, new_log
 
@@ -35,7 +35,7 @@ def test_an_empty_folder_is_no_volume(tmp_path: Path) -> None:
     for data in (tmp_path, tmp_path / "missing"):
         with pytest.raises(WrongVolume, match="claim is mounted there") as refusal:
             MountedVolume.open(data)
-        assert refusal.value.exit_code == CONFIGURATION == 64
+        assert refusal.value.exit_code == ExitCode.CONFIGURATION == 64
 
 
 @pytest.mark.parametrize("content", [None, "", "no id\n"])
@@ -89,7 +89,7 @@ def test_a_partition_whose_documents_are_lost_or_damaged_is_no_empty_one(
     path.write_text("{}")
     with pytest.raises(UnreadablePartition) as refusal:
         listed(data)
-    assert refusal.value.exit_code == RETRY == 75
+    assert refusal.value.exit_code == ExitCode.RETRY == 75
     path.unlink()
     with pytest.raises(UnreadablePartition, match=name):
         listed(data)

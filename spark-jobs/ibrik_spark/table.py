@@ -1,0 +1,242 @@
+"""The one door to Delta: the table of one topic id, and commits that are fenced.
+
+A `Handle` is the table as it was at one moment. Where each partition stands is read from it and
+committed on it; Delta refuses the commit when another run was faster. Proofs are in `slices`.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, CommitProperties, Transaction
+
+from .errors import Superseded, TableFailed, WrongTable
+from .schema import SCHEMA, DataFile
+from .slices import Hole, Span, tiled
+from .store import Store
+
+CLUSTER, TOPIC_ID = "ibrik.clusterId", "ibrik.topicId"
+_CONCURRENT = "Concurrent transaction failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """Whose table it is. Ids, not names: a topic made anew begins at offset 0 again."""
+
+    cluster_id: str
+    topic_id: str
+    name: str
+
+    def application(self, partition: int) -> str:
+        """What Delta keeps the offset of this partition under."""
+        return f"archive/{self.cluster_id}/{self.topic_id}/{partition}"
+
+
+class Table:
+    """Where the table of a topic is, or will be."""
+
+    def __init__(self, target: str, topic: Topic) -> None:
+        self.topic = topic
+        self.location = f"{target.rstrip('/')}/{topic.topic_id}"
+        self.store = Store(self.location)
+
+    def open(self) -> "Handle | None":
+        """The table as it is now; None when there is none, WrongTable when it is another's."""
+        with _failing(self.location):
+            try:
+                delta = DeltaTable(self.location)
+            except TableNotFoundError:
+                delta = None
+        if delta is None:
+            if self.store.is_in_use():
+                raise WrongTable(
+                    f"{self.location} holds files and no table; move them away, or choose another "
+                    "target"
+                )
+            return None
+        return Handle(self, delta)
+
+    def create(self) -> "Handle":
+        """Make the table, or open the one that another run has made in the meantime."""
+        self.store.make()
+        configuration = {
+            "delta.enableDeletionVectors": "false",
+            CLUSTER: self.topic.cluster_id,
+            TOPIC_ID: self.topic.topic_id,
+        }
+        try:
+            DeltaTable.create(
+                self.location,
+                schema=SCHEMA,
+                mode="error",
+                partition_by=["date"],
+                name=self.topic.name,
+                configuration=configuration,
+                raise_if_key_not_exists=False,
+            )
+        except (DeltaError, OSError) as error:
+            handle = self.open()
+            if handle is None:
+                raise TableFailed(f"cannot make the table {self.location}: {error}") from error
+            return handle
+        self.store.flush_log()
+        handle = self.open()
+        assert handle is not None
+        return handle
+
+
+class Handle:
+    """The table at one version. One commit, then open it anew."""
+
+    def __init__(self, table: Table, delta: DeltaTable) -> None:
+        self._table = table
+        self._delta = delta
+        metadata = delta.metadata()
+        self.table_id = str(metadata.id)
+        self.version = delta.version()
+        self._refuse_another(metadata.configuration)
+
+    def archived_up_to(self, partition: int) -> int | None:
+        """The first offset of the partition that no commit has brought; None before the first."""
+        return self._delta.transaction_version(self._table.topic.application(partition))
+
+    def prove(self, partitions: Iterable[int]) -> dict[int, Span]:
+        """The range of each partition whose every offset is in the live files exactly once.
+
+        WrongTable when one does not reach to where the commits say, as after a `restore`.
+        """
+        spans = self._spans()
+        proved: dict[int, Span] = {}
+        for number in partitions:
+            end = self.archived_up_to(number)
+            try:
+                whole = tiled(spans.get(number, []))
+            except Hole as hole:
+                raise self._not_whole(number, str(hole)) from hole
+            if end is None and whole is None:
+                continue
+            if end is None or whole is None or whole.end != end:
+                live = "nothing" if whole is None else f"offsets up to {whole.end - 1}"
+                raise self._not_whole(number, f"commits reach offset {end}, live files {live}")
+            proved[number] = whole
+        return proved
+
+    def commit(self, files: Sequence[DataFile], ends: dict[int, int], run: dict[str, Any]) -> None:
+        """Make these files visible and move the partitions to `ends`, all of it or nothing.
+
+        Delta takes a version that is lower than the one it has, so that is refused here.
+        """
+        for number, end in ends.items():
+            start = self.archived_up_to(number)
+            if start is not None and end <= start:
+                raise WrongTable(f"partition {number} stands at {start} and cannot go to {end}")
+        topic = self._table.topic
+        transactions = [Transaction(topic.application(number), end) for number, end in ends.items()]
+        properties = CommitProperties(
+            custom_metadata={"ibrik": json.dumps(run)}, app_transactions=transactions
+        )
+        try:
+            self._delta.create_write_transaction(
+                [_action(file) for file in files],
+                "append",
+                SCHEMA,
+                ["date"],
+                commit_properties=properties,
+            )
+        except CommitFailedError as error:
+            if _CONCURRENT in str(error):
+                raise Superseded(
+                    f"another run has archived {topic.name} in the meantime; nothing of this one "
+                    "is visible, and the next goes on from there"
+                ) from error
+            raise TableFailed(f"cannot commit to {self._table.location}: {error}") from error
+        except (DeltaError, OSError) as error:
+            raise TableFailed(f"cannot commit to {self._table.location}: {error}") from error
+        self._table.store.flush_log()
+
+    def _spans(self) -> dict[int, list[Span]]:
+        """What the live files hold, by partition; read from a file that does not tell it."""
+        with _failing(self._table.location):
+            actions = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
+        spans: dict[int, list[Span]] = {}
+        for action in actions:
+            first, last = action.get("min.offset"), action.get("max.offset")
+            number, rows = action.get("min.partition"), action["num_records"]
+            is_told = None not in (first, last, number) and action["null_count.gap_to"] == rows
+            if is_told and number == action["max.partition"] and rows == last - first + 1:
+                spans.setdefault(number, []).append(Span(first, last + 1))
+            else:
+                for number, span in self._read_spans(action["path"]):
+                    spans.setdefault(number, []).append(span)
+        return spans
+
+    def _read_spans(self, path: str) -> Iterator[tuple[int, Span]]:
+        """One span for each run of rows that follow each other; a gap is a row of its own."""
+        columns = ["partition", "offset", "gap_to"]
+        with _failing(self._table.location):
+            rows = pq.read_table(self._table.store.read(path), columns=columns, partitioning=None)
+        current: tuple[int, Span] | None = None
+        for batch in rows.sort_by(
+            [("partition", "ascending"), ("offset", "ascending")]
+        ).to_batches():
+            for number, offset, gap_to in zip(*batch.to_pydict().values(), strict=True):
+                end = offset + 1 if gap_to is None else gap_to
+                if current is not None and current[0] == number and current[1].end == offset:
+                    current = number, Span(current[1].start, end)
+                    continue
+                if current is not None:
+                    yield current
+                current = number, Span(offset, end)
+        if current is not None:
+            yield current
+
+    def _refuse_another(self, configuration: dict[str, str]) -> None:
+        topic = self._table.topic
+        found = configuration.get(CLUSTER), configuration.get(TOPIC_ID)
+        if found == (topic.cluster_id, topic.topic_id):
+            return
+        whose = f"of topic {found[1]} of cluster {found[0]}" if found[1] else "not of an archive"
+        raise WrongTable(
+            f"the table at {self._table.location} is {whose}, and {topic.name} is {topic.topic_id} "
+            f"of {topic.cluster_id}; choose another target"
+        )
+
+    def _not_whole(self, partition: int, what: str) -> WrongTable:
+        return WrongTable(
+            f"the table at {self._table.location} does not hold what it should of partition "
+            f"{partition}: {what}. Bring it back to its newest good version, or begin a new table "
+            "in another target with --new-table; until then nothing is archived"
+        )
+
+
+def _action(file: DataFile) -> AddAction:
+    limits = {"partition": file.partition, "offset": file.start}
+    tops = {"partition": file.partition, "offset": file.last}
+    stats = {
+        "numRecords": file.rows,
+        "minValues": limits | {"timestamp": file.first_time},
+        "maxValues": tops | {"timestamp": file.last_time},
+        "nullCount": {"partition": 0, "offset": 0, "timestamp": 0, "gap_to": file.rows - file.gaps},
+    }
+    return AddAction(
+        file.path, file.size_bytes, {"date": file.date}, file.written_ms, True, json.dumps(stats)
+    )
+
+
+@contextmanager
+def _failing(location: str) -> Iterator[None]:
+    try:
+        yield
+    except TableNotFoundError:
+        raise
+    except (DeltaError, OSError, pa.ArrowException) as error:
+        raise TableFailed(
+            f"the table at {location} cannot be read: {error}; check that the target is mounted "
+            "and that the credentials are valid"
+        ) from error
