@@ -231,16 +231,21 @@ class Log:
 
     def apply_retention(self, now_ms: int, *, keep_from: int | None = None) -> int:
         """Delete whole sealed segments that are too old or too many; the new log start."""
-        *sealed, active = self._segments
+        going = self.expired(now_ms, keep_from=keep_from)
+        return self.truncate_before(going[-1].next_offset if going else 0)
+
+    def expired(self, now_ms: int, *, keep_from: int | None = None) -> list[SegmentSummary]:
+        """The sealed segments that retention lets go, oldest first; none from `keep_from` on."""
+        *sealed, active = self.segments
         count = count_expired(
-            [segment.summary() for segment in sealed],
+            sealed,
             active.size_bytes,
             now_ms=now_ms,
             retention_ms=self.config.retention_ms,
             retention_bytes=self.config.retention_bytes,
             keep_from=keep_from,
         )
-        return self.truncate_before(sealed[count - 1].next_offset if count else 0)
+        return sealed[:count]
 
     def truncate_before(self, offset: int, *, free: bool = True) -> int:
         """Move the log start up to `offset` (not beyond the end) and delete what lies below it.

@@ -183,6 +183,11 @@ _ROWS = (
         "The topic takes messages from registered publishers only.",
         "Register with POST /v1/topics/{topic}/publishers and send the token it answers."),
     # --- the state of things says no ----------------------------------------------------
+    ErrorCode("beyond-sealed", 409, "Beyond the sealed end",
+        "An archive job reports messages that the broker has not sealed: its table is not of this "
+        "log as it is now.",
+        "Look whether an older volume was restored. Archive this log to a new table, or restore "
+        "the newer volume."),
     ErrorCode("channel-exists", 409, "Channel exists",
         "There is a channel of this name, with other settings.",
         "Use it as it is, or change it with PUT /v1/channels/{channel} and If-Match."),
@@ -195,6 +200,10 @@ _ROWS = (
     ErrorCode("managed-by-resource", 409, "Managed by a resource",
         "It comes from a resource and is read-only over HTTP.",
         "Change the resource that the detail names, with kubectl or ibrik apply."),
+    ErrorCode("other-topic-id", 409, "Another topic of this name",
+        "An archive job reports for a topic id that this topic does not have.",
+        "A topic that was deleted and made anew is another topic: archive it to a table of its "
+        "own, and look at its id with ibrik topic describe."),
     ErrorCode("out-of-order-sequence", 409, "Out of order sequence",
         "The batch does not follow the last one of this producer: one between is missing.",
         "Send the batch with the expected sequence first, or take a new producer id."),
@@ -238,6 +247,12 @@ _ROWS = (
         "The input buffer of the partition is full: records arrive faster than they are flushed.",
         "Wait as long as Retry-After says and send again; raise spec.buffer for bursts.",
         True, 1_000),
+    ErrorCode("archive-behind", 503, "Archive behind",
+        "Retention holds back more messages for the archive than archive.holdMax allows, and its "
+        "action is block.",
+        "Look why the archive job does not run: ibrik archive status. Publishing resumes by itself "
+        "when it has caught up; raise archive.holdMax to publish before.",
+        True, 10_000),
     ErrorCode("metadata-unavailable", 503, "Metadata database unavailable",
         "The metadata database does not answer; publishing and reading go on.",
         "Try again; check the database that the broker's settings name.", True, 2_000),

@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from pydantic.json_schema import models_json_schema
 
 from ibrik_api import consuming, recovering, registering
-from ibrik_api.archiving import RollRequest, RollResult
+from ibrik_api.archiving import ArchiveReport, RollRequest, RollResult, TopicArchive
 from ibrik_api.desired import DesiredRequest, DesiredResponse
 from ibrik_api.messages import MessageView, PartitionIndex, Position, Timestamp
 from ibrik_api.model import Model
@@ -201,8 +201,10 @@ MODELS = (
     DesiredRequest,
     DesiredResponse,
     Observed,
+    ArchiveReport,
     RollRequest,
     RollResult,
+    TopicArchive,
 )
 
 

@@ -31,9 +31,9 @@ class Leaf(NamedTuple):
 
 def pages() -> dict[str, str]:
     leaves = list(_leaves(TopicSpec, TopicSpec().document(), ""))
-    later = topic_rules._SERVED_LATER
-    served = [leaf for leaf in leaves if leaf.path.split(".")[0] not in later]
-    unserved = [leaf for leaf in leaves if leaf.path.split(".")[0] in later]
+    reasons = {leaf: _reason(leaf) for leaf in leaves}
+    served = [leaf for leaf, reason in reasons.items() if reason is None]
+    unserved = [(leaf, reason) for leaf, reason in reasons.items() if reason is not None]
     return {
         "reference/topic.md": page(
             "Topic",
@@ -55,10 +55,17 @@ def pages() -> dict[str, str]:
             "[`unsupported-field`](../errors/unsupported-field.md).",
             table(
                 ("field", "default", "why"),
-                ((f"`{x.path}`", x.default, f"{later[x.path.split('.')[0]]}.") for x in unserved),
+                ((f"`{x.path}`", x.default, f"{reason}.") for x, reason in unserved),
             ),
         )
     }
+
+
+def _reason(leaf: Leaf) -> str | None:
+    """Why a field is not served yet; None when it is."""
+    path = tuple(leaf.path.split("."))
+    later = topic_rules._SERVED_LATER.items()
+    return next((reason for start, reason in later if path[: len(start)] == start), None)
 
 
 def _leaves(model: type[BaseModel], defaults: dict[str, Any], prefix: str) -> Iterator[Leaf]:

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.topic import Partitioner, Retention, Segment, Topic, TopicSpec
 from ibrik_api.resources.topic_rules import check_spec, plan_update, refuse_unserved
+from tests.support.admission import admit
+from tests.support.resource_tables import resource
 
 HEAD = {"apiVersion": "ibrik.dev/v1beta1", "kind": "Topic", "metadata": {"name": "orders"}}
 
@@ -107,8 +109,7 @@ def test_what_is_no_resource_is_refused(document: Any) -> None:
         ({"minInSyncReplicas": 2}, "/spec/minInSyncReplicas"),
         ({"cleanup": "compact"}, "/spec/cleanup"),
         ({"schema": {"subject": "orders"}}, "/spec/schema/subject"),
-        ({"archive": {"enabled": True}}, "/spec/archive/enabled"),
-        ({"archive": {"holdMax": {"bytes": "1Gi"}}}, "/spec/archive/holdMax/bytes"),
+        ({"archive": {"enabled": True, "jobs": ["quality"]}}, "/spec/archive/jobs"),
         ({"quota": {"recordsPerSecond": 5}}, "/spec/quota/recordsPerSecond"),
     ],
 )
@@ -127,6 +128,60 @@ def test_a_field_that_is_not_served_yet_is_refused_by_name(
 )
 def test_what_subscriptions_and_publishers_need_is_served(spec: dict[str, Any]) -> None:
     check_spec(topic(**spec).spec)
+
+
+@pytest.mark.parametrize(
+    "archive",
+    [
+        {"enabled": True},
+        {"enabled": True, "schedule": "*/5 0-6 1,15 JAN MON-FRI", "timeZone": "Europe/Berlin"},
+        {"schedule": "@hourly"},
+        {"schedule": "@every 1h30m"},
+        {"schedule": "0 0 * * 0", "timeZone": "Etc/GMT+2"},
+        {"holdMax": {"bytes": "1Gi", "action": "block"}},
+        {"holdMax": {"time": "1d", "action": "drop"}},
+    ],
+)
+def test_an_archive_is_served(archive: dict[str, Any]) -> None:
+    check_spec(topic(archive=archive).spec)
+    assert admit(resource("Topic", {"archive": archive})) == []
+
+
+@pytest.mark.parametrize(
+    ("schedule", "zone"),
+    [
+        ("hourly", "UTC"),
+        ("@every ", "UTC"),
+        ("@every 7d", "UTC"),
+        ("@every 30m1h", "UTC"),
+        ("60 * * * *", "UTC"),
+        ("* 24 * * *", "UTC"),
+        ("* * 0 * *", "UTC"),
+        ("* * * 13 *", "UTC"),
+        ("* * * * 7", "UTC"),
+        ("0 * * *", "UTC"),
+        ("0 0 * * * *", "UTC"),
+        ("*/0 * * * *", "UTC"),
+        ("@hourly", "Local time"),
+        ("@hourly", ""),
+        ("@hourly", "../UTC"),
+    ],
+)
+def test_what_kubernetes_could_not_schedule_is_refused(schedule: str, zone: str) -> None:
+    with pytest.raises(Refusal, match=r"schedule|pattern"):
+        topic(archive={"schedule": schedule, "timeZone": zone})
+    assert admit(resource("Topic", {"archive": {"schedule": schedule, "timeZone": zone}})) != []
+
+
+def test_a_topic_of_a_version_that_served_no_archive_is_read() -> None:
+    stored = {"enabled": False, "schedule": "0 * * * *", "holdMax": {"action": "reject"}}
+    assert topic(archive=stored).spec == TopicSpec()
+
+
+def test_blocking_and_dropping_need_a_limit() -> None:
+    for action in ("block", "drop"):
+        with pytest.raises(Refusal, match=r"set holdMax.bytes or holdMax.time"):
+            check_spec(topic(archive={"holdMax": {"action": action}}).spec)
 
 
 def test_an_unserved_field_at_its_default_is_accepted() -> None:

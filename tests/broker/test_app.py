@@ -182,7 +182,7 @@ def test_every_declared_metric_is_exposed(tmp_path: Path) -> None:
             assert answer.status == 200
         desire(
             broker,
-            resource("Topic", "copies"),
+            resource("Topic", "copies", archive={"enabled": True}),
             resource("Channel", "denied", http={"url": "http://169.254.169.254/latest"}),
             pushing("to-denied", channelRef={"name": "denied"}),
             pushing("to-copies", push={"topic": {"name": "copies"}}),

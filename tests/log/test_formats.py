@@ -1,6 +1,7 @@
 """The examples of docs/formats are what the code reads and writes."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 from ibrik_log.batch import check, decode, encode
@@ -10,6 +11,7 @@ from ibrik_log.index import OffsetIndex
 from ibrik_log.log import Log, LogConfig
 from ibrik_log.record import Record
 from ibrik_log.timeindex import TimeIndex
+from ibrik_log.watermark import decode_watermark
 from tests.log.logs import NOW_MS, REAL
 
 FORMATS = Path(__file__).resolve().parents[2] / "docs/formats"
@@ -62,9 +64,10 @@ def test_the_documents_in_the_specification_are_readable() -> None:
         "clean": decode_clean_marker,
         "sealed": decode_sealed,
         "epochs": decode_epochs,
+        "archive": partial(decode_watermark, topic_id="7d17946a-9a18-4514-abf6-3d9d8f745ba5"),
     }
     seen = set()
-    for page in ("checkpoint.md", "epochs.md", "sealed.md"):
+    for page in ("checkpoint.md", "epochs.md", "sealed.md", "archive.md"):
         for line in (FORMATS / page).read_text().splitlines():
             if line.startswith('{"kind":"'):
                 kind = line.split('"')[3]

@@ -130,6 +130,10 @@ TOPICS: list[tuple[dict[str, Any], bool]] = [
     ({"buffer": {"bytes": "64Ki"}}, False),
     ({"maxMessageBytes": "64Mi"}, False),
     ({"buffer": {"bytes": "1M"}, "maxMessageBytes": 1000001}, False),
+    ({"archive": {"holdMax": {"action": "alarm"}}}, True),
+    ({"archive": {"holdMax": {"action": "block", "bytes": "1Gi"}}}, True),
+    ({"archive": {"holdMax": {"action": "drop", "time": "1d"}}}, True),
+    ({"archive": {"holdMax": {"action": "drop"}}}, False),
 ]
 
 POSTGRES: dict[str, Any] = {"metadata": {"postgres": {"secretRef": {"name": "database"}}}}

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
+from ibrik_api.archiving import ArchiveReport
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.topic import TopicSpec
-from ibrik_broker.partitions import snapshots
+from ibrik_broker.partitions import archive, snapshots
 from ibrik_broker.partitions.flush import Flusher, FlushMode, choose_mode
 from ibrik_broker.partitions.maintenance import Maintenance
 from ibrik_broker.partitions.messages import Acks, Append, Message, Outcome, Receipt
@@ -23,12 +24,13 @@ from ibrik_broker.partitions.partition import Partition
 from ibrik_broker.partitions.publish import PublishRequest
 from ibrik_broker.partitions.raw import RawPublishRequest
 from ibrik_broker.partitions.recovered import log_recovery
-from ibrik_broker.partitions.refusals import shutting_down, topic_closed
+from ibrik_broker.partitions.refusals import shutting_down, topic_closed, translated
+from ibrik_broker.partitions.retaining import retain
 from ibrik_broker.partitions.settings import SEGMENT_BYTES_MAX
 from ibrik_broker.partitions.tail import TailCache
 from ibrik_broker.partitions.topic import Topic
 from ibrik_broker.partitions.writer import LogWriter
-from ibrik_log.errors import StorageFailed
+from ibrik_log.errors import LogError, StorageFailed
 from ibrik_log.files import Disk
 from ibrik_log.log import Log
 from ibrik_log.volume import Volume
@@ -180,6 +182,9 @@ class Engine:
             now_ms,
         )
         await self._in_reader(restore)
+        folder = self._volume.topic_folder(topic_id)
+        load = partial(archive.load_watermark, self._disk, folder, topic_id, logs)
+        topic.apply_watermark(await self._in_reader(load))
         self.absent.pop(name, None)
         self._topics[name] = topic
         self._tell_topic(topic, name)
@@ -215,6 +220,25 @@ class Engine:
     async def roll_topic(self, topic: Topic, min_age_ms: int) -> list[int]:
         """Seal the active segments whose oldest record is that old; the sealed ends."""
         return await asyncio.gather(*(p.seal(min_age_ms) for p in topic.partitions))
+
+    async def note_archived(self, topic: Topic, report: ArchiveReport) -> None:
+        """Take over how far the archive is; durable when this returns. No offset moves back.
+
+        Raises Refusal: other-topic-id, unknown-partition, beyond-sealed, storage-full …
+        """
+        async with topic.archive_lock:
+            offsets = archive.reported_offsets(topic, report)
+            run = None if report.last_run is None else report.last_run.document()
+            watermark = topic.watermark.advanced(offsets, report.table.document(), run)
+            folder = self._volume.topic_folder(topic.id)
+            store = partial(archive.store_watermark, self._disk, folder, topic.id, watermark)
+            try:
+                await self._in_reader(store)
+            except LogError as error:
+                if self.served(topic.name) is not topic:
+                    raise topic_closed(topic.name) from error
+                raise translated(error, topic.name, 0) from error
+            topic.apply_watermark(watermark)
 
     async def purge_topic(self, topic: Topic) -> None:
         """Remove every record that is visible now; offsets go on where they are.
@@ -277,7 +301,7 @@ class Engine:
                 if partition.log.is_roll_due(now_ms):
                     roll = Append(0, _nothing)
                     self._loop.call_soon_threadsafe(self.writer.put, partition, roll)
-                partition.log.apply_retention(now_ms)
+                retain(partition, now_ms)
 
     # --- end ----------------------------------------------------------------------------------
 

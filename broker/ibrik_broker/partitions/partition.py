@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ibrik_api.errors import Refusal
 from ibrik_api.resources.topic import WhenFull
+from ibrik_broker.partitions.holding import Held
 from ibrik_broker.partitions.messages import Append, Durability, Outcome, refused
 from ibrik_broker.partitions.refusals import buffer_full, translated
 from ibrik_broker.partitions.sequences import ProducerSequences
@@ -79,6 +80,13 @@ class Partition:
         self.appended_bytes = 0
         self.read_cached_bytes = 0
         self.read_disk_bytes = 0
+        self.archived_up_to = 0
+        """The first offset that is not known to be archived."""
+        self.held = Held()
+        """What retention holds back for the archive; set by the maintenance thread."""
+        self.hold_refusal: Refusal | None = None
+        """Why nothing is accepted while the archive is behind; set by the maintenance thread."""
+        self.unarchived_dropped_count = 0
         self.on_news: Callable[[], None] | None = None
         """Called when readers may see more: the flows of subscriptions hear of it."""
         self._refusal: Refusal | None = None
@@ -103,9 +111,14 @@ class Partition:
     def size_bytes(self) -> int:
         return self.log.size_bytes
 
+    @property
+    def archive_lag(self) -> int:
+        """Messages that are not archived yet, of those that can be read."""
+        return max(0, self.latest - max(self.archived_up_to, self.earliest))
+
     def submit(self, append: Append) -> None:
         """Hand a request to the log writer, or hold or refuse it when the buffer is full."""
-        refusal = self._writer.refusal or self._refusal
+        refusal = self._writer.refusal or self._refusal or self.hold_refusal
         if refusal is not None:
             append.done(refused(refusal))
         elif not self._waiting_appends and self._has_room(append):

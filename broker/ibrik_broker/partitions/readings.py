@@ -25,6 +25,8 @@ def engine_readings(engine: Engine) -> Iterator[Reading]:
             cached_bytes += partition.read_cached_bytes
             disk_bytes += partition.read_disk_bytes
             yield from _partition_readings(partition)
+            if topic.spec.archive.enabled:
+                yield from _archive_readings(partition)
     yield Reading(metrics.READ_BYTES, ("cache",), cached_bytes)
     yield Reading(metrics.READ_BYTES, ("disk",), disk_bytes)
 
@@ -41,3 +43,12 @@ def _partition_readings(partition: Partition) -> Iterator[Reading]:
     yield Reading(metrics.DAMAGED_RECORDS, labels, damaged)
     yield Reading(metrics.BUFFERED_RECORDS, labels, partition.buffer.pending_records)
     yield Reading(metrics.BUFFERED_BYTES, labels, partition.buffer.pending_bytes)
+
+
+def _archive_readings(partition: Partition) -> Iterator[Reading]:
+    labels = (partition.topic_name, str(partition.index))
+    yield Reading(metrics.ARCHIVED_OFFSET, labels, partition.archived_up_to)
+    yield Reading(metrics.ARCHIVE_LAG_RECORDS, labels, partition.archive_lag)
+    yield Reading(metrics.ARCHIVE_HELD_BYTES, labels, partition.held.size_bytes)
+    yield Reading(metrics.ARCHIVE_OVER_HOLD, labels, int(bool(partition.held.over)))
+    yield Reading(metrics.ARCHIVE_DROPPED_RECORDS, labels, partition.unarchived_dropped_count)

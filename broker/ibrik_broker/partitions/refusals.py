@@ -1,6 +1,7 @@
 """Errors of the log as refusals: translated here, once, for every door."""
 
 from ibrik_api.errors import Refusal
+from ibrik_broker.partitions.holding import Held
 from ibrik_log.errors import (
     CompressedBatch,
     CorruptRange,
@@ -62,6 +63,15 @@ def storage_full() -> Refusal:
         "storage-full",
         "The volume is nearly full, so nothing is accepted; reading goes on. Publishing resumes by"
         " itself when there is room: grow the volume or lower a topic's retention.",
+    )
+
+
+def archive_behind(topic_name: str, held: Held) -> Refusal:
+    return Refusal(
+        "archive-behind",
+        f"The archive of '{topic_name}' is behind: {held.size_bytes} bytes are held back for it,"
+        " more than spec.archive.holdMax allows, so nothing is accepted. Publishing resumes by"
+        f" itself when the archive has caught up. See why: ibrik archive status {topic_name}",
     )
 
 

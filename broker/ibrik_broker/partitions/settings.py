@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ibrik_api.resources.topic import TopicSpec, WhenFull
+from ibrik_broker.partitions.holding import Hold, hold_of
 from ibrik_broker.partitions.messages import Durability
 from ibrik_log.log import LogConfig
 
@@ -19,6 +20,8 @@ class TopicSettings:
     when_full: WhenFull
     deduplication_window_ms: int
     log: LogConfig
+    hold: Hold | None
+    """How much is held back for the archive; None when the topic has none."""
 
 
 def topic_settings(spec: TopicSpec, segment_bytes_max: int) -> TopicSettings:
@@ -35,4 +38,5 @@ def topic_settings(spec: TopicSpec, segment_bytes_max: int) -> TopicSettings:
             retention_ms=spec.retention.time_ms,
             retention_bytes=spec.retention.size_bytes,
         ),
+        hold=hold_of(spec.archive),
     )

@@ -1,5 +1,6 @@
 """One topic of this broker: its partitions, its partitioner and its deduplication window."""
 
+import asyncio
 from collections.abc import Sequence
 
 from ibrik_api.errors import Refusal
@@ -8,6 +9,7 @@ from ibrik_broker.partitions.deduplication import DeduplicationWindow
 from ibrik_broker.partitions.partition import Partition, wait_for_any
 from ibrik_broker.partitions.partitioner import PartitionChooser
 from ibrik_broker.partitions.settings import SEGMENT_BYTES_MAX, TopicSettings, topic_settings
+from ibrik_log.watermark import Watermark
 
 
 class Topic:
@@ -29,6 +31,9 @@ class Topic:
         self.partitions: list[Partition] = []
         self.window = DeduplicationWindow(self.settings.deduplication_window_ms)
         self.duplicate_count = 0
+        self.watermark = Watermark()
+        self.archive_lock = asyncio.Lock()
+        """One report of the archive at a time."""
         self._chooser = PartitionChooser(spec.partitioner, spec.partitions)
 
     def choose_partition(self, key: bytes | None) -> int:
@@ -51,6 +56,12 @@ class Topic:
         self._chooser = PartitionChooser(spec.partitioner, spec.partitions)
         for partition in self.partitions:
             partition.apply_settings(self.settings)
+
+    def apply_watermark(self, watermark: Watermark) -> None:
+        """What is archived, once that is durable."""
+        self.watermark = watermark
+        for partition in self.partitions:
+            partition.archived_up_to = watermark.offset(partition.index)
 
     @property
     def size_bytes(self) -> int:

@@ -119,6 +119,41 @@ BUFFERED_BYTES = MetricSpec(
     "Bytes in the input buffer: claimed, not yet durable.",
     _PARTITION,
 )
+ARCHIVED_OFFSET = MetricSpec(
+    "ibrik_archived_offset",
+    "gauge",
+    "offset",
+    "First offset that is not known to be in the table of the archive.",
+    _PARTITION,
+)
+ARCHIVE_LAG_RECORDS = MetricSpec(
+    "ibrik_archive_lag_records",
+    "gauge",
+    "records",
+    "Records that are not in the table of the archive yet.",
+    _PARTITION,
+)
+ARCHIVE_HELD_BYTES = MetricSpec(
+    "ibrik_archive_held_bytes",
+    "gauge",
+    "bytes",
+    "Bytes that retention would have deleted and keeps for the archive.",
+    _PARTITION,
+)
+ARCHIVE_OVER_HOLD = MetricSpec(
+    "ibrik_archive_over_hold",
+    "gauge",
+    "0 or 1",
+    "1 while more is held back for the archive than holdMax allows.",
+    _PARTITION,
+)
+ARCHIVE_DROPPED_RECORDS = MetricSpec(
+    "ibrik_archive_dropped_records_total",
+    "counter",
+    "records",
+    "Records that holdMax deleted before they were archived.",
+    _PARTITION,
+)
 READ_BYTES = MetricSpec(
     "ibrik_read_bytes_total",
     "counter",

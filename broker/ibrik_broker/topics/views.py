@@ -9,6 +9,7 @@ from ibrik_api.timestamps import format_timestamp
 from ibrik_broker.metadata.rows import Origin
 from ibrik_broker.metadata.topics import TopicRow
 from ibrik_broker.partitions.topic import Topic
+from ibrik_broker.topics.archiving import archive_status
 from ibrik_broker.topics.desired import stored_spec
 
 
@@ -45,6 +46,7 @@ def topic_status(row: TopicRow, topic: Topic | None) -> TopicStatus:
             fetch=f"{path}/partitions/0/messages",
             stream=f"{path}/stream",
         ),
+        archive=None if topic is None else archive_status(topic),
         conditions=[] if topic is None else [_serving(row)],
     )
 

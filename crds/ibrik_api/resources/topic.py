@@ -8,14 +8,16 @@ from enum import StrEnum
 from typing import Annotated, Literal
 
 import msgspec
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 
 from ibrik_api.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, DurationMs, duration_limits
 from ibrik_api.model import Model
 from ibrik_api.names import NAMESPACE_PATTERN, Name
 from ibrik_api.quantities import GIB, KIB, MIB, QuantityBytes, size_limits
+from ibrik_api.resources.archive import ArchiveRun, ArchiveTable
 from ibrik_api.resources.cel import checked, rule, unchanged
-from ibrik_api.resources.meta import Conditions, ObjectMeta
+from ibrik_api.resources.meta import Conditions, ObjectMeta, Timestamp
+from ibrik_api.schedules import Schedule, TimeZone
 
 MAX_PARTITIONS = 256
 MAX_MESSAGE_BYTES = 64 * MIB
@@ -68,8 +70,9 @@ class OnInvalid(StrEnum):
 
 
 class HoldAction(StrEnum):
-    DELETE = "delete"
-    REJECT = "reject"
+    ALARM = "alarm"
+    BLOCK = "block"
+    DROP = "drop"
 
 
 class Ordering(StrEnum):
@@ -138,26 +141,39 @@ class SchemaRule(Model):
     """What happens to a message that does not fit."""
 
 
+def _renamed_default(action: object) -> object:
+    """Versions that served no archive stored this word with every topic."""
+    return "alarm" if action == "reject" else action
+
+
 class HoldMax(Model):
     """How much retention may hold back for an archive that is behind."""
 
+    model_config = checked(
+        rule(
+            "self.action == 'alarm' || has(self.bytes) || has(self.time)",
+            "block and drop need a limit: set holdMax.bytes or holdMax.time",
+        ),
+    )
+
     size_bytes: Annotated[QuantityBytes, size_limits(1)] | None = Field(default=None, alias="bytes")
-    """Bytes per partition held at most."""
+    """Bytes per partition held back at most; left out means as much as the volume has."""
     time_ms: Annotated[DurationMs, duration_limits(SECOND_MS)] | None = Field(
         default=None, alias="time"
     )
-    """Time held at most."""
-    action: HoldAction = HoldAction.REJECT
-    """What happens at the limit: delete unarchived segments, or reject publishing."""
+    """How long beyond retention.time a segment is held back at most; left out means for ever."""
+    action: Annotated[HoldAction, BeforeValidator(_renamed_default)] = HoldAction.ALARM
+    """What happens at a limit. alarm: a log line and a metric. block: publishing is refused until
+    the archive has caught up. drop: the oldest segments are deleted unarchived, and counted."""
 
 
 class Archive(Model):
     enabled: bool = Field(default=False, strict=True)
-    """Whether sealed segments are archived to a table."""
-    schedule: Text = "0 * * * *"
-    """When the archive job runs, as a cron line."""
-    time_zone: Text = "UTC"
-    """Time zone of the schedule."""
+    """Whether sealed segments are archived to a table, and kept until they are."""
+    schedule: Schedule = "0 * * * *"
+    """When the archive job runs: five fields of cron, @hourly or the like, or @every 30m."""
+    time_zone: TimeZone = "UTC"
+    """Time zone of the schedule, as in Europe/Berlin."""
     jobs: list[Text] = Field(default=[], max_length=16)
     """Names of further jobs that run on the archived table."""
     hold_max: HoldMax = HoldMax()
@@ -265,6 +281,27 @@ class TopicEndpoints(Model):
     """Path of live events."""
 
 
+class TopicArchiveStatus(Model):
+    """How far the archive is, as the broker knows it; only where archive.enabled."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    archived_up_to: list[Count] = Field(default=[], max_length=MAX_PARTITIONS)
+    """Of each partition the first offset that is not known to be in the table."""
+    lag: Count | None = None
+    """Messages that are not in the table yet."""
+    held_bytes: Count | None = None
+    """Bytes that retention would have deleted and keeps for the archive."""
+    is_over_hold: bool | None = None
+    """Whether more is held back than holdMax allows."""
+    complete_through: Timestamp | None = None
+    """All messages that were appended before this time are in the table."""
+    table: ArchiveTable | None = None
+    """The table."""
+    last_run: ArchiveRun | None = None
+    """The run that reported last."""
+
+
 class TopicStatus(Model):
     """What the broker observes; never part of a wish."""
 
@@ -286,6 +323,8 @@ class TopicStatus(Model):
     """Subscriptions that read it."""
     endpoints: TopicEndpoints | None = None
     """Where to publish and read."""
+    archive: TopicArchiveStatus | None = None
+    """How far the archive is."""
     conditions: Conditions = Field(default=[])
     """The state, aspect by aspect."""
 

@@ -8,15 +8,15 @@ from typing import Any
 
 from ibrik_api.errors import Refusal
 from ibrik_api.model import FieldError, json_pointer
-from ibrik_api.resources.topic import TopicSpec
+from ibrik_api.resources.topic import HoldAction, TopicSpec
 
 _SERVED_LATER = {
-    "replicas": "partitions are not replicated yet",
-    "minInSyncReplicas": "partitions are not replicated yet",
-    "cleanup": "compaction is not served yet",
-    "schema": "schemas are not served yet",
-    "archive": "archiving is not served yet",
-    "quota": "quotas are not served yet",
+    ("replicas",): "partitions are not replicated yet",
+    ("minInSyncReplicas",): "partitions are not replicated yet",
+    ("cleanup",): "compaction is not served yet",
+    ("schema",): "schemas are not served yet",
+    ("archive", "jobs"): "further jobs on the table are not served yet",
+    ("quota",): "quotas are not served yet",
 }
 """A row leaves this table with the feature that serves it."""
 
@@ -31,22 +31,32 @@ def refuse_unserved(spec: TopicSpec) -> list[FieldError]:
             detail=f"{reason}: leave {'.'.join(path)} out{_or_default(standard)}",
         )
         for field, reason in _SERVED_LATER.items()
-        for path, standard in _differences((field,), wished.get(field), default.get(field))
+        for path, standard in _differences(field, _at(wished, field), _at(default, field))
     ]
 
 
 def refuse_unfitting(spec: TopicSpec) -> list[FieldError]:
     """Fields that are fine alone and cannot work together."""
-    if spec.buffer.size_bytes >= spec.max_message_bytes:
-        return []
-    return [
-        FieldError(
-            pointer="/spec/buffer/bytes",
-            code="invalid-resource",
-            detail="the buffer is smaller than maxMessageBytes, so the largest message would never "
-            "fit: raise buffer.bytes or lower maxMessageBytes",
+    errors: list[FieldError] = []
+    if spec.buffer.size_bytes < spec.max_message_bytes:
+        errors.append(
+            FieldError(
+                pointer="/spec/buffer/bytes",
+                code="invalid-resource",
+                detail="the buffer is smaller than maxMessageBytes, so the largest message would "
+                "never fit: raise buffer.bytes or lower maxMessageBytes",
+            )
         )
-    ]
+    hold = spec.archive.hold_max
+    if hold.action is not HoldAction.ALARM and hold.size_bytes is None and hold.time_ms is None:
+        errors.append(
+            FieldError(
+                pointer="/spec/archive/holdMax",
+                code="invalid-resource",
+                detail="block and drop need a limit: set holdMax.bytes or holdMax.time",
+            )
+        )
+    return errors
 
 
 def plan_update(old: TopicSpec, new: TopicSpec) -> list[FieldError]:
@@ -83,6 +93,13 @@ def refuse_if(errors: list[FieldError]) -> None:
     if errors:
         detail = "; ".join(f"{e['pointer']}: {e['detail']}" for e in errors)
         raise Refusal(errors[0]["code"], detail + ".", errors=errors)
+
+
+def _at(document: dict[str, Any], path: tuple[str, ...]) -> Any:
+    value: Any = document
+    for key in path:
+        value = value.get(key)
+    return value
 
 
 def _differences(
