@@ -13,6 +13,7 @@ import typer
 from ibrik_api.kubernetes import DEFAULT_POOL
 from ibrik_cli.cluster import check_command, choose, take_options
 from ibrik_cli.commands import (
+    archive,
     bench,
     channel,
     consume,
@@ -83,6 +84,7 @@ NOUNS = {
     "publisher": publisher,
     "deadletter": deadletter,
     "replay": replay,
+    "archive": archive,
     "log": log,
     "metadata": metadata,
 }

@@ -10,6 +10,7 @@ import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
@@ -39,9 +40,13 @@ async def open_client(
     admin: str | None = None,
     admin_token_file: Path | None = None,
     registers: bool = False,
+    pod: str | None = None,
     deadline_s: float = ANSWER_WITHIN_S,
 ) -> AsyncIterator["Client"]:
-    """A client; `registers` says that it will change what only an admin token may."""
+    """A client; `registers` says that it will change what only an admin token may.
+
+    `pod` is the one whose admin door is meant; None: the first.
+    """
     from ibrik_client import RetryPolicy, connect
 
     token = read_token(token_file) if token_file else os.environ.get("IBRIK_TOKEN")
@@ -49,7 +54,7 @@ async def open_client(
     async with AsyncExitStack() as stack:
         cluster = chosen()
         if cluster is not None:
-            server, admin = await _forward(stack, cluster, needs_admin=admin is not None)
+            server, admin = await _forward(stack, cluster, pod, needs_admin=admin is not None)
             if registers and token is None:
                 token = await _admin_token(cluster)
             if admin is not None and admin_token is None:
@@ -66,9 +71,9 @@ async def open_client(
 
 
 async def _forward(
-    stack: AsyncExitStack, cluster: Cluster, *, needs_admin: bool
+    stack: AsyncExitStack, cluster: Cluster, pod: str | None, *, needs_admin: bool
 ) -> tuple[str, str | None]:
-    """Addresses of both doors; the admin door of the first broker, where its service has none."""
+    """Addresses of both doors; the admin door of one broker, where its service has none."""
     from ibrik_api.kubernetes import ADMIN_PORT, pod_name
     from ibrik_cli.kubectl import forwarded
 
@@ -77,8 +82,8 @@ async def _forward(
     server = await stack.enter_async_context(forwarded(cluster))
     if not needs_admin:
         return server, None
-    pod = f"pod/{pod_name(cluster.pool, 0)}"
-    return server, await stack.enter_async_context(forwarded(cluster, pod, ADMIN_PORT))
+    target = f"pod/{pod or pod_name(cluster.pool, 0)}"
+    return server, await stack.enter_async_context(forwarded(cluster, target, ADMIN_PORT))
 
 
 async def _admin_token(cluster: Cluster) -> str:
@@ -106,6 +111,7 @@ def run_with_client(
     token_file: Path | Token | None = Token.NOT_NEEDED,
     admin: str | None = None,
     admin_token_file: Path | None = None,
+    pod: str | None = None,
     deadline_s: float = ANSWER_WITHIN_S,
 ) -> T:
     """What `work` returns when it is given a client.
@@ -120,8 +126,29 @@ def run_with_client(
             admin=admin,
             admin_token_file=admin_token_file,
             registers=token_file is not Token.NOT_NEEDED,
+            pod=pod,
             deadline_s=deadline_s,
         ) as client:
             return await work(client)
 
     return asyncio.run(run())
+
+
+def run_with_owner(
+    server: str,
+    work: "Callable[[Client], Awaitable[T]]",
+    *,
+    admin: str,
+    admin_token_file: Path | None = None,
+) -> T:
+    """The same over the admin door of the broker that owns a topic, which another one names."""
+    from ibrik_client import IbrikError
+
+    run = partial(run_with_client, server, work, admin=admin, admin_token_file=admin_token_file)
+    try:
+        return run()
+    except IbrikError as error:
+        owner = error.problem.get("owner")
+        if error.code != "owner-elsewhere" or chosen() is None or not isinstance(owner, str):
+            raise
+        return run(pod=owner)

@@ -1,4 +1,4 @@
-"""`ibrik topic create | ls | describe | delete | purge`."""
+"""`ibrik topic create | ls | describe | delete | purge | roll`."""
 
 import sys
 from typing import Annotated, Any
@@ -7,7 +7,10 @@ import typer
 
 from ibrik_cli.failures import WRONG_USAGE, Failure
 from ibrik_cli.options import (
+    DEFAULT_ADMIN,
     DEFAULT_SERVER,
+    AdminAddress,
+    AdminTokenFile,
     Output,
     OutputOption,
     Server,
@@ -17,7 +20,9 @@ from ibrik_cli.options import (
     examples,
 )
 
-app = typer.Typer(help="Create, list, describe, delete and purge topics.", no_args_is_help=True)
+app = typer.Typer(
+    help="Create, list, describe, delete, purge and roll topics.", no_args_is_help=True
+)
 PARTITIONERS = {
     "key": "keyHash",
     "keyHash": "keyHash",
@@ -49,6 +54,9 @@ def create(
     deletion_policy: Annotated[
         str | None, typer.Option(help="What delete does: Retain, Delete or DeleteIfEmpty.")
     ] = None,
+    archive: Annotated[
+        bool, typer.Option("--archive", help="Keep messages until they are in a table.")
+    ] = False,
     output: OutputOption = Output.TABLE,
     token_file: TokenFile = None,
     server: Server = DEFAULT_SERVER,
@@ -64,6 +72,7 @@ def create(
         "retention": {k: v for k, v in kept.items() if v is not None} or None,
         "durability": durability,
         "deletionPolicy": deletion_policy,
+        "archive": {"enabled": True} if archive else None,
     }
     spec = {name: value for name, value in wishes.items() if value is not None}
     created = run_with_client(
@@ -135,6 +144,35 @@ def purge(
         )
     run_with_client(server, lambda c: c.admin.purge_topic(topic), token_file=token_file)
     sys.stdout.write(f"topic.ibrik.dev/{topic} purged\n")
+
+
+@app.command(
+    epilog=examples("ibrik topic roll orders", "ibrik topic roll orders --min-age 1h -o json")
+)
+def roll(
+    topic: TopicName,
+    *,
+    min_age: Annotated[
+        str, typer.Option(help="Only where the oldest message is at least that old: 1h")
+    ] = "0s",
+    output: OutputOption = Output.TABLE,
+    admin: AdminAddress = DEFAULT_ADMIN,
+    admin_token_file: AdminTokenFile = None,
+    server: Server = DEFAULT_SERVER,
+) -> None:
+    """Seal the active segments of a topic, so that an archive job can read them."""
+    from ibrik_cli.output import count_text
+    from ibrik_cli.session import run_with_owner
+    from ibrik_cli.showing import Listing, print_listing
+
+    sealed = run_with_owner(
+        server,
+        lambda c: c.admin.roll_topic(topic, min_age=min_age),
+        admin=admin,
+        admin_token_file=admin_token_file,
+    )
+    rows = [[topic, str(p["partition"]), count_text(p["sealedUpTo"])] for p in sealed]
+    print_listing(Listing(sealed, ("TOPIC", "PARTITION", "SEALED UP TO"), rows), output)
 
 
 def parse_partitioner(name: str | None) -> str | None:

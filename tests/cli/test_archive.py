@@ -1,0 +1,107 @@
+"""`ibrik topic roll` and `ibrik archive status` at a real broker."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+import ibrik_client
+from ibrik_cli.archives import archive_document, run_text
+from tests.cli.clusters import World
+from tests.cli.conftest import Command
+from tests.support.broker import Broker
+from tests.support.pool import TOKEN, running_pool
+from tests.support.postgres import running_postgres
+
+TABLE = {"id": "t1", "url": "lake/orders", "version": 3}
+RUN = {
+    "startedAt": "2026-11-28T10:04:31.000Z",
+    "endedAt": "2026-11-28T10:04:40.000Z",
+    "code": 0,
+    "rows": 2,
+}
+
+
+@pytest.mark.slow
+def test_a_topic_is_rolled_by_hand(ibrik: Command) -> None:
+    ibrik("topic", "create", "rolled")
+    ibrik("produce", "rolled", given="1\n2\n")
+    aged = ibrik("topic", "roll", "rolled", "--min-age", "1h")
+    assert [line.split() for line in aged.stdout.splitlines()][1] == ["rolled", "0", "0"]
+    sealed = ibrik("topic", "roll", "rolled", "-o", "json")
+    assert json.loads(sealed.stdout) == [{"partition": 0, "sealedUpTo": 2}]
+    refused = ibrik("topic", "roll", "roled")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "Did you mean 'rolled'?" in refused.stderr
+
+
+@pytest.mark.slow
+def test_on_a_cluster_the_broker_that_owns_a_topic_seals_it(tmp_path: Path) -> None:
+    with (
+        running_postgres() as postgres,
+        running_pool(tmp_path, postgres.new_database()) as pool,
+    ):
+        pool.topic(0, "bills")
+        pool.publish(0, "bills", b"1")
+        owner = pool.owner("bills")
+        another = next(broker for number, broker in pool.brokers.items() if number != owner)
+        world = World.make(tmp_path / "world")
+        world.secret("default", TOKEN)
+        world.forward("service/ibrik-default", 8080, another.http_url)
+        world.forward("pod/ibrik-default-0", 8081, another.admin_url)
+        world.forward(f"pod/{pool.name(owner)}", 8081, pool.brokers[owner].admin_url)
+        done = world.run("--context", "kind", "topic", "roll", "bills", "-o", "json")
+        assert (done.stderr, json.loads(done.stdout)) == ("", [{"partition": 0, "sealedUpTo": 1}])
+
+
+@pytest.mark.slow
+def test_the_status_of_an_archive_is_a_line_a_partition(ibrik: Command, broker: Broker) -> None:
+    assert "no topic is archived" in ibrik("archive", "status").stderr
+    ibrik("topic", "create", "bills", "--archive")
+    ibrik("topic", "create", "plain")
+    ibrik("produce", "bills", given="1\n2\n")
+    asyncio.run(report(broker))
+    ibrik("produce", "bills", given="3\n")
+    head, line = ibrik("archive", "status").stdout.splitlines()
+    assert head.split("  ")[0] == "TOPIC"
+    assert line.split() == ["bills", "0", "2", "3", "1", "10:04:31", "done", "9", "s", TABLE["url"]]
+    document = json.loads(ibrik("archive", "status", "bills", "-o", "json").stdout)
+    assert (document["topic"], document["lag"], document["table"]) == ("bills", 1, TABLE)
+    assert document["partitions"] == [
+        {"partition": 0, "logStart": 0, "archivedUpTo": 2, "logEnd": 3, "behind": 1}
+    ]
+    refused = ibrik("archive", "status", "plain")
+    assert refused.returncode == 1
+    assert "spec.archive.enabled" in refused.stderr
+
+
+async def report(broker: Broker) -> None:
+    """As an archive job does after its commit."""
+    async with ibrik_client.connect(broker.http_url, admin_url=broker.admin_url) as client:
+        await client.admin.roll_topic("bills")
+        seen = await client.admin.archive("bills")
+        await client.admin.report_archive(
+            "bills", topic_id=seen["topicId"], table=TABLE, archived_up_to={0: 2}, last_run=RUN
+        )
+
+
+def test_a_code_that_is_not_known_is_shown_as_it_is() -> None:
+    assert run_text(None) == "never"
+    assert run_text(RUN) == "10:04:31 done 9 s"
+    assert run_text(RUN | {"code": 75}) == "10:04:31 failed 9 s"
+    assert run_text(RUN | {"code": 137}) == "10:04:31 137 9 s"
+
+
+def test_what_was_deleted_unarchived_is_not_behind() -> None:
+    topic = {
+        "metadata": {"name": "bills"},
+        "status": {"topicId": "t", "archive": {"archivedUpTo": [5], "lag": 10}},
+    }
+    ranges = [
+        ibrik_client.messages.PartitionRange(partition=0, earliest=90, latest=100, size_bytes=1),
+        ibrik_client.messages.PartitionRange(partition=1, earliest=0, latest=7, size_bytes=1),
+    ]
+    document = archive_document(topic, ranges)
+    assert [p["behind"] for p in document["partitions"]] == [10, 7]
+    assert [p["archivedUpTo"] for p in document["partitions"]] == [5, 0]
