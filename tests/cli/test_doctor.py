@@ -159,6 +159,11 @@ def test_what_is_wrong_is_said_with_what_to_do(
     assert remedy in finding.remedy
 
 
+@pytest.mark.parametrize("image", ["ibrik/operator:dev", "ibrik/operator@sha256:2c26b46b"])
+def test_an_image_that_names_no_version_is_not_compared(image: str) -> None:
+    assert problems(cluster(operators=[operator(image=image)])) == []
+
+
 def test_definitions_of_another_version_are_noticed() -> None:
     definitions = deepcopy(list(cluster().definitions))
     definitions[1]["metadata"]["labels"] = {"helm.sh/chart": "ibrik-0.0.9"}

@@ -117,8 +117,9 @@ def _holder(seen: Seen, namespace: str, name: str) -> str | None:
 
 
 def version_of_image(deployment: Document) -> str:
-    """The tag of the first container's image; empty with a digest or without a tag."""
+    """The tag of the first container's image; empty with a digest or one like `dev`."""
     containers = deployment["spec"]["template"]["spec"].get("containers") or [{}]
     image = str(containers[0].get("image", ""))
     name = image.rpartition("/")[2]
-    return "" if "@" in name else name.partition(":")[2]
+    tag = "" if "@" in name else name.partition(":")[2]
+    return tag if tag[:1].isdigit() else ""
