@@ -37,6 +37,7 @@ test: check ## All that gates a change: check, property, contract, integration, 
 	$(BIN)/python tests/coverage_floor.py
 	$(BIN)/python -m tests.crash --runs 10
 	$(BIN)/python -m tests.crash_delivery --runs 3
+	$(BIN)/python -m tests.crash_archive --runs 3
 	$(BIN)/python -m tests.bitflips --flips 500
 check: fmt-check lint types imports generated $(STAMP) ## Format, types, imports, unit tests: under two minutes
 	$(BIN)/python -m pytest -n 2 -m "not slow" --cov --cov-report= tests
@@ -72,6 +73,8 @@ crash: $(STAMP) ## Kill a real broker under load RUNS times, and the simulated d
 	$(BIN)/python -m tests.crash --runs $(RUNS)
 crash-delivery: $(STAMP) ## Kill a real broker RUNS times while it delivers to failing sinks, on SQLite and on Postgres
 	$(BIN)/python -m tests.crash_delivery --runs $(RUNS)
+crash-archive: $(STAMP) ## Kill archive jobs RUNS times, let two race; table and log must be equal
+	$(BIN)/python -m tests.crash_archive --runs $(RUNS)
 sim: $(STAMP) ## Only the simulated disk: 5,000 lives with crashes at random operations
 	$(BIN)/python -m tests.crash --runs 0 --simulations 5000
 bitflips: $(STAMP) ## Flip FLIPS single bits in sealed segments; every one must be noticed
@@ -128,4 +131,4 @@ clean: ## Remove what this Makefile made (never a data folder)
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*##/ {printf "  \033[36m%-15s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery sim bitflips api apitest interop bench bench-operator bench-cluster bench-spark run create-topic list-topics producer consumer images kind-up deploy kind-down e2e e2e-full clean help
+.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery crash-archive sim bitflips api apitest interop bench bench-operator bench-cluster bench-spark run create-topic list-topics producer consumer images kind-up deploy kind-down e2e e2e-full clean help

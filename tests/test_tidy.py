@@ -20,6 +20,7 @@ ENTRY_POINTS = {
     "ibrik_cli.main",
     "ibrik_operator.__main__",
     "ibrik_operator.uninstall",
+    "ibrik_spark.__main__",
 }
 BANNED_CALLS = {"time.sleep", "datetime.now", "datetime.utcnow", "asyncio.create_task", "os.system"}
 

@@ -5,6 +5,7 @@ committed on it; Delta refuses the commit when another run was faster. Proofs ar
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,11 @@ from .store import Store
 
 CLUSTER, TOPIC_ID = "ibrik.clusterId", "ibrik.topicId"
 _CONCURRENT = "Concurrent transaction failed"
+_NOISE = re.compile(r"\x1b\[[0-9;]*m|[\s↳]+")
+_ADVICE = (
+    "check that the target is mounted, writable and not full, and that the credentials are valid; "
+    "the next run goes on from here"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ class Table:
         except (DeltaError, OSError) as error:
             handle = self.open()
             if handle is None:
-                raise TableFailed(f"cannot make the table {self.location}: {error}") from error
+                raise _failure("make", self.location, error) from error
             return handle
         self.store.flush_log()
         handle = self.open()
@@ -155,9 +161,9 @@ class Handle:
                     f"another run has archived {topic.name} in the meantime; nothing of this one "
                     "is visible, and the next goes on from there"
                 ) from error
-            raise TableFailed(f"cannot commit to {self._table.location}: {error}") from error
+            raise _failure("commit to", self._table.location, error) from error
         except (DeltaError, OSError) as error:
-            raise TableFailed(f"cannot commit to {self._table.location}: {error}") from error
+            raise _failure("commit to", self._table.location, error) from error
         self._table.store.flush_log()
 
     def _spans(self) -> dict[int, list[Span]]:
@@ -229,6 +235,12 @@ def _action(file: DataFile) -> AddAction:
     )
 
 
+def _failure(what: str, location: str, error: Exception) -> TableFailed:
+    """One line of what delta-rs says in many, with colours."""
+    said = _NOISE.sub(" ", str(error)).strip()[:300]
+    return TableFailed(f"cannot {what} the table {location}: {said}; {_ADVICE}")
+
+
 @contextmanager
 def _failing(location: str) -> Iterator[None]:
     try:
@@ -236,7 +248,4 @@ def _failing(location: str) -> Iterator[None]:
     except TableNotFoundError:
         raise
     except (DeltaError, OSError, pa.ArrowException) as error:
-        raise TableFailed(
-            f"the table at {location} cannot be read: {error}; check that the target is mounted "
-            "and that the credentials are valid"
-        ) from error
+        raise _failure("read", location, error) from error

@@ -1,0 +1,137 @@
+"""`python -m ibrik_spark JOB`: the data jobs, for pods and for `ibrik`; nothing is decided here."""
+
+import asyncio
+import json
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ibrik_api.durations import parse_duration
+from ibrik_api.quantities import parse_quantity
+
+from .errors import ExitCode
+from .jobs import archive as archiving
+from .reports import Report, exit_code
+
+TERMINATION_LOG = "IBRIK_SPARK_TERMINATION_LOG"
+
+app = typer.Typer(
+    name="ibrik_spark",
+    help="Jobs over the write-ahead log of a broker. Exit codes: 0 done, 2 nothing to do, "
+    "3 superseded by another run, 64 somebody has to look, 75 try again.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Output(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+
+
+class Damage(StrEnum):
+    FAIL = "fail"
+    RECORD_GAP = "record-gap"
+
+
+@app.callback()
+def root() -> None:
+    """Keeps the name of the job a word of its own while there is one job."""
+
+
+def _duration(text: str) -> str:
+    try:
+        parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    return text
+
+
+def _size(text: str) -> str:
+    try:
+        parse_quantity(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    return text
+
+
+@app.command()
+def archive(
+    *,
+    data: Annotated[Path, typer.Option(help="The broker's data folder; it is only read.")],
+    target: Annotated[str, typer.Option(help="The folder of the tables.")],
+    admin: Annotated[
+        str | None,
+        typer.Option(
+            envvar="IBRIK_ADMIN_URL",
+            help="The broker's admin door. Without: what is sealed, and nobody is told.",
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="IBRIK_ADMIN_TOKEN_FILE", help="File whose first line is the admin token."
+        ),
+    ] = None,
+    topic: Annotated[list[str] | None, typer.Option(help="Only this topic; may repeat.")] = None,
+    period: Annotated[
+        str, typer.Option(callback=_duration, help="Seal first what is older than this.")
+    ] = "1h",
+    damage: Annotated[
+        Damage, typer.Option(help="What offsets that cannot be read do: end the run, or a gap.")
+    ] = Damage.FAIL,
+    new_table: Annotated[
+        bool, typer.Option("--new-table", help="Begin a table although the broker knows another.")
+    ] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what a run would do.")] = False,
+    spark_from: Annotated[
+        str, typer.Option(callback=_size, help="Start Spark for at least this much.")
+    ] = "1Gi",
+    cores: Annotated[int | None, typer.Option(min=1, help="Tasks of Spark at once.")] = None,
+    output: Annotated[Output, typer.Option("--output", "-o")] = Output.TABLE,
+) -> None:
+    """Bring every sealed record of the topics that wish it into their tables, exactly once."""
+    options = archiving.Options(
+        data=data,
+        target=target,
+        topics=tuple(topic or ()),
+        period=period,
+        admin_url=admin,
+        token=_first_line(token_file),
+        records_gaps=damage is Damage.RECORD_GAP,
+        is_new_table=new_table,
+        is_plan=plan,
+        spark_bytes=parse_quantity(spark_from),
+        cores=cores,
+    )
+    _end(asyncio.run(archiving.run(options)), output)
+
+
+def _first_line(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return path.read_text().partition("\n")[0].strip()
+    except OSError as error:
+        sys.stderr.write(f"error: cannot read the token in {path}: {error.strerror}\n")
+        raise typer.Exit(ExitCode.CONFIGURATION) from error
+
+
+def _end(report: Report, output: Output) -> None:
+    """Print the report, leave the last words of a pod, and end with the job's code."""
+    if output is Output.JSON:
+        sys.stdout.write(json.dumps(report.document(), indent=2) + "\n")
+    else:
+        sys.stdout.write(report.table())
+    log = os.environ.get(TERMINATION_LOG)
+    raise typer.Exit(exit_code(report, Path(log) if log else None))
+
+
+if __name__ == "__main__":
+    app()

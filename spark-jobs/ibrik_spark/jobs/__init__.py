@@ -1,0 +1,1 @@
+"""The jobs, one module each: what is to do, doing it, and what came of it."""

@@ -1,0 +1,133 @@
+"""Who writes the slices: this process when there are few, Spark's tasks when there are many.
+
+Starting Spark costs ten seconds, so it does the work where there is work to spread. Both call the
+same function for each slice.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from ibrik_log.errors import LogError
+
+from .errors import JobError, SegmentDeleted, TableFailed, WrongVolume
+from .slices import Slice
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from .files import Written
+
+TRIES = 4  # of a task that fails in a way that nobody foresaw
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What all slices of a run have in common."""
+
+    data: Path
+    records_gaps: bool
+    now_ms: int
+
+
+class Writer(Protocol):
+    def write(self, location: str, slices: Sequence[Slice]) -> "list[Written]":
+        """Write the slices of one table, in any order. Nothing is visible afterwards."""
+        ...
+
+
+class Here:
+    """Slice after slice in this process."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def write(self, location: str, slices: Sequence[Slice]) -> "list[Written]":
+        return [_write(self._work, location, slice_) for slice_ in slices]
+
+
+class Tasks:
+    """One task of Spark for each slice; rows never pass through the JVM."""
+
+    def __init__(self, work: Work, session: "SparkSession") -> None:
+        self._work = work
+        self._session = session
+
+    def write(self, location: str, slices: Sequence[Slice]) -> "list[Written]":
+        from .files import Written
+
+        work = self._work
+        texts = [json.dumps(asdict(slice_)) for slice_ in slices]
+        spread = self._session.sparkContext.parallelize(texts, len(texts))
+        answers = [
+            json.loads(text)
+            for text in spread.map(lambda text: _answer(work, location, text)).collect()
+        ]
+        for answer in answers:
+            if "error" in answer:
+                raise _ERRORS[answer["error"]](answer["detail"])
+        return [Written.parse(answer) for answer in answers]
+
+
+class _Deleted(SegmentDeleted):
+    """As it arrives from a task: the sentence alone."""
+
+    def __init__(self, detail: str) -> None:
+        JobError.__init__(self, detail)
+
+
+_ERRORS: dict[str, type[JobError]] = {
+    "SegmentDeleted": _Deleted,
+    "TableFailed": TableFailed,
+    "WrongVolume": WrongVolume,
+}
+
+
+def _write(work: Work, location: str, slice_: Slice) -> "Written":
+    from .files import write_slice
+
+    return write_slice(
+        work.data, location, slice_, records_gaps=work.records_gaps, now_ms=work.now_ms
+    )
+
+
+def _answer(work: Work, location: str, text: str) -> str:
+    """What became of a slice, or why nothing did when another try would not help."""
+    try:
+        written = _write(work, location, Slice(**json.loads(text)))
+    except JobError as error:
+        name = type(error).__name__
+        return json.dumps(
+            {"error": name if name in _ERRORS else "TableFailed", "detail": str(error)}
+        )
+    except LogError as error:
+        return json.dumps({"error": "TableFailed", "detail": str(error)})
+    return json.dumps(written.document())
+
+
+@contextmanager
+def spark(cores: int | None = None) -> Iterator["SparkSession"]:
+    """A session of Spark in this process alone; no executors, no address that others reach."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    from pyspark.sql import SparkSession
+
+    count = cores or len(os.sched_getaffinity(0))
+    session = (
+        SparkSession.builder.master(f"local[{count},{TRIES}]")
+        .appName("ibrik-archive")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+    try:
+        yield session
+    finally:
+        session.stop()

@@ -1,0 +1,1 @@
+"""Kills archive jobs at random points, lets two of them race, and compares table and log."""
