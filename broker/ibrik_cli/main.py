@@ -24,11 +24,13 @@ from ibrik_cli.commands import (
     metadata,
     produce,
     publisher,
+    quality,
     replay,
     resources,
     serve,
     subscription,
     topic,
+    traffic,
 )
 from ibrik_cli.failures import run_guarded
 from ibrik_cli.options import examples
@@ -85,6 +87,8 @@ NOUNS = {
     "deadletter": deadletter,
     "replay": replay,
     "archive": archive,
+    "quality": quality,
+    "traffic": traffic,
     "log": log,
     "metadata": metadata,
 }

@@ -16,6 +16,13 @@ class Output(StrEnum):
     YAML = "yaml"
 
 
+class JobOutput(StrEnum):
+    """How data jobs print their report."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
 Server = Annotated[
     str,
     typer.Option("--server", envvar="IBRIK_SERVER", help="Address of the broker's HTTP door."),
@@ -58,6 +65,13 @@ ChannelName = Annotated[str, typer.Argument(metavar="CHANNEL", help="Name of the
 SubscriptionName = Annotated[
     str, typer.Argument(metavar="SUBSCRIPTION", help="Name of the subscription.")
 ]
+DataFolder = Annotated[
+    Path, typer.Argument(metavar="DATA", help="Data folder of a broker; it is only read.")
+]
+OnlyTopics = Annotated[
+    list[str] | None, typer.Option("--topic", "-t", help="Only this topic; may repeat.")
+]
+ReportOutput = Annotated[JobOutput, typer.Option("--output", "-o", help="How to print the report.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do it; there is no way back.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would happen.")]
 

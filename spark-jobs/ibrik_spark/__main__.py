@@ -15,6 +15,9 @@ from ibrik_api.quantities import parse_quantity
 
 from .errors import ExitCode
 from .jobs import archive as archiving
+from .jobs import quality as judging
+from .jobs import traffic as counting
+from .page import traffic_page
 from .reports import Report, exit_code
 
 TERMINATION_LOG = "IBRIK_SPARK_TERMINATION_LOG"
@@ -40,11 +43,6 @@ class Damage(StrEnum):
     RECORD_GAP = "record-gap"
 
 
-@app.callback()
-def root() -> None:
-    """Keeps the name of the job a word of its own while there is one job."""
-
-
 def _duration(text: str) -> str:
     try:
         parse_duration(text)
@@ -61,10 +59,17 @@ def _size(text: str) -> str:
     return text
 
 
+Data = Annotated[Path, typer.Option(help="The broker's data folder; it is only read.")]
+Topics = Annotated[list[str] | None, typer.Option(help="Only this topic; may repeat.")]
+Cores = Annotated[int | None, typer.Option(min=1, help="Tasks of Spark at once.")]
+OutputOption = Annotated[Output, typer.Option("--output", "-o")]
+SparkFrom = Annotated[str, typer.Option(callback=_size, help="Start Spark for at least this much.")]
+
+
 @app.command()
 def archive(
     *,
-    data: Annotated[Path, typer.Option(help="The broker's data folder; it is only read.")],
+    data: Data,
     target: Annotated[str, typer.Option(help="The folder of the tables.")],
     admin: Annotated[
         str | None,
@@ -79,7 +84,7 @@ def archive(
             envvar="IBRIK_ADMIN_TOKEN_FILE", help="File whose first line is the admin token."
         ),
     ] = None,
-    topic: Annotated[list[str] | None, typer.Option(help="Only this topic; may repeat.")] = None,
+    topic: Topics = None,
     period: Annotated[
         str, typer.Option(callback=_duration, help="Seal first what is older than this.")
     ] = "1h",
@@ -90,11 +95,9 @@ def archive(
         bool, typer.Option("--new-table", help="Begin a table although the broker knows another.")
     ] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what a run would do.")] = False,
-    spark_from: Annotated[
-        str, typer.Option(callback=_size, help="Start Spark for at least this much.")
-    ] = "1Gi",
-    cores: Annotated[int | None, typer.Option(min=1, help="Tasks of Spark at once.")] = None,
-    output: Annotated[Output, typer.Option("--output", "-o")] = Output.TABLE,
+    spark_from: SparkFrom = "1Gi",
+    cores: Cores = None,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Bring every sealed record of the topics that wish it into their tables, exactly once."""
     options = archiving.Options(
@@ -111,6 +114,40 @@ def archive(
         cores=cores,
     )
     _end(asyncio.run(archiving.run(options)), output)
+
+
+@app.command()
+def quality(
+    *,
+    data: Data,
+    topic: Topics = None,
+    spark_from: SparkFrom = "4Gi",
+    cores: Cores = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Look for damage, gaps and times that go back in what is sealed; count nulls and sizes."""
+    options = judging.Options(data, tuple(topic or ()), parse_quantity(spark_from), cores)
+    _end(judging.run(options), output)
+
+
+@app.command()
+def traffic(
+    *,
+    data: Data,
+    topic: Topics = None,
+    spark_from: SparkFrom = "4Gi",
+    cores: Cores = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Write the report as an HTML page to this file as well.")
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Count the messages that are sealed by minute, topic, partition and key."""
+    options = counting.Options(data, tuple(topic or ()), parse_quantity(spark_from), cores)
+    report = counting.run(options)
+    if page is not None:
+        page.write_text(traffic_page(report), encoding="utf-8")
+    _end(report, output)
 
 
 def _first_line(path: Path | None) -> str | None:

@@ -105,3 +105,24 @@ def test_what_was_deleted_unarchived_is_not_behind() -> None:
     document = archive_document(topic, ranges)
     assert [p["behind"] for p in document["partitions"]] == [10, 7]
     assert [p["archivedUpTo"] for p in document["partitions"]] == [5, 0]
+
+
+@pytest.mark.slow
+def test_reports_of_a_data_folder_beside_its_broker(
+    ibrik: Command, broker: Broker, tmp_path: Path
+) -> None:
+    ibrik("topic", "create", "judged")
+    ibrik("produce", "judged", given="1\n22\n")
+    ibrik("topic", "roll", "judged")
+    quality = ibrik("quality", "run", str(broker.data), "-t", "judged")
+    assert (quality.returncode, quality.stderr) == (0, "")
+    assert quality.stdout.splitlines()[-1] == "2 records: no problem"
+    traffic = ibrik(
+        "traffic", "run", str(broker.data), "--topic", "judged", "-o", "json", "--page", "t.html"
+    )
+    (topic,) = json.loads(traffic.stdout)["topics"]
+    assert (topic["topic"], topic["rows"], topic["bytes"]) == ("judged", 2, 3)
+    assert "<svg" in (tmp_path / "t.html").read_text()
+    refused = ibrik("quality", "run", str(broker.data.parent / "elsewhere"))
+    assert refused.returncode == 1
+    assert "no volume of a broker" in refused.stdout

@@ -1,0 +1,85 @@
+"""The same look at every slice of a volume: in this process, or by Spark where there is much of it.
+
+A look is a function of a volume and a slice; what it finds is a small document that JSON can hold.
+Rows never leave the task that reads them.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ibrik_log.errors import LogError
+from ibrik_log.volume import TopicFolder
+
+from .errors import JobError, UnreadablePartition, WrongVolume
+from .segments import Piece, read
+from .slices import Slice, cut
+from .volume import MountedVolume
+from .work import spark
+
+Found: TypeAlias = dict[str, Any]
+Look: TypeAlias = Callable[[Path, Slice], Found]
+
+
+def chosen(volume: MountedVolume, names: Sequence[str]) -> list[TopicFolder]:
+    """The topics of these names, or all; WrongVolume names what is not there."""
+    folders = volume.topics()
+    missing = sorted(set(names) - {folder.name for folder in folders})
+    if missing:
+        raise WrongVolume(
+            f"{volume.data} does not hold {', '.join(missing)}; check the name, and that its "
+            "broker's claim is mounted there"
+        )
+    return [folder for folder in folders if not names or folder.name in names]
+
+
+def slices_of(volume: MountedVolume, folder: TopicFolder) -> list[Slice]:
+    """All that is sealed of a topic, in the order of its partitions."""
+    return [
+        slice_
+        for number in range(folder.partitions)
+        for slice_ in cut(folder.topic_id, volume.partition(folder, number), None)
+    ]
+
+
+def pieces(data: Path, slice_: Slice) -> Iterator[Piece]:
+    """The records and the damaged ranges of one slice."""
+    volume = MountedVolume.open(data)
+    partition = volume.partition(volume.topic(slice_.topic_id), slice_.partition)
+    yield from read(partition, slice_.start, slice_.end)
+
+
+def spread(
+    data: Path, slices: Sequence[Slice], look: Look, *, spark_bytes: int, cores: int | None
+) -> list[Found]:
+    """What each look found, in the order of the slices."""
+    if sum(slice_.size_bytes for slice_ in slices) < spark_bytes:
+        return [_seen(look, data, slice_) for slice_ in slices]
+    texts = [json.dumps(asdict(slice_)) for slice_ in slices]
+    with spark(cores) as session:
+        tasks = session.sparkContext.parallelize(texts, len(texts))
+        answers = tasks.map(lambda text: _answer(look, data, text)).collect()
+    return [_checked(json.loads(answer)) for answer in answers]
+
+
+def _seen(look: Look, data: Path, slice_: Slice) -> Found:
+    try:
+        return look(data, slice_)
+    except LogError as error:
+        raise UnreadablePartition(f"{error}; the next run tries again") from error
+
+
+def _answer(look: Look, data: Path, text: str) -> str:
+    """What a task found, or the sentence of what it met: another try of Spark would not help."""
+    try:
+        return json.dumps(_seen(look, data, Slice(**json.loads(text))))
+    except JobError as error:
+        return json.dumps({"failed": str(error)})
+
+
+def _checked(found: Found) -> Found:
+    if "failed" in found:
+        raise UnreadablePartition(found["failed"])
+    return found
