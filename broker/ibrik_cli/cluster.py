@@ -15,7 +15,10 @@ OPTIONS = {"--context": "context", "--kubeconfig": "kubeconfig", "--pool": "pool
 NAMESPACE_OPTIONS = ("--namespace", "-n")
 """Commands have them as well, for resources of a broker; on a cluster both are the same."""
 OTHER_PLACES = ("--server", "--admin")
-LOCAL = ("serve", "listen", "metadata", "quality", "traffic", "log ls", "log dump", "log verify")
+LOCAL = (
+    *("serve", "listen", "metadata", "quality", "traffic"),
+    *("archive run", "archive plan", "log ls", "log dump", "log verify"),
+)
 OWNED = ("apply", "delete")
 
 

@@ -108,6 +108,24 @@ def test_what_was_deleted_unarchived_is_not_behind() -> None:
 
 
 @pytest.mark.slow
+def test_a_folder_is_archived_and_its_broker_knows(ibrik: Command, broker: Broker) -> None:
+    ibrik("topic", "create", "kept", "--archive")
+    ibrik("produce", "kept", given="1\n2\n")
+    lake = str(broker.data.parent / "lake")
+    place = (str(broker.data), "--target", lake, "--topic", "kept", "--period", "0s")
+    ibrik("topic", "roll", "kept")
+    planned = ibrik("archive", "plan", *place, "-o", "json")
+    assert (planned.returncode, planned.stderr) == (0, "")
+    assert json.loads(ibrik("archive", "status", "kept", "-o", "json").stdout)["lag"] == 2
+    done = ibrik("archive", "run", *place)
+    assert (done.returncode, done.stdout) == (0, "kept  2 rows  done\n")
+    assert ibrik("archive", "run", *place).stdout == "kept  0 rows  nothing to do\n"
+    status = json.loads(ibrik("archive", "status", "kept", "-o", "json").stdout)
+    assert (status["lag"], status["lastRun"]["code"]) == (0, 2)
+    assert status["table"]["url"].startswith(lake)
+
+
+@pytest.mark.slow
 def test_reports_of_a_data_folder_beside_its_broker(
     ibrik: Command, broker: Broker, tmp_path: Path
 ) -> None:
