@@ -91,8 +91,8 @@ bench-operator: $(STAMP) ## Measure the operator with 1,000 Topics and 2,000 Sub
 	KUBE_ASSETS="$(KUBE_ASSETS)" $(BIN)/python -m bench.operator
 bench-cluster: $(STAMP) images ## Measure on a kind cluster: a pool from nothing, publishing from a pod (as for e2e)
 	$(ON_KIND) bench.cluster
-bench-spark: $(STAMP) ## Measure reading sealed segments into Arrow beside a decode of record by record
-	$(BIN)/python -m bench segments
+bench-spark: $(STAMP) ## Measure reading sealed segments into Arrow, and the archive job (needs Java 17)
+	$(BIN)/python -m bench segments archive
 
 ##@ As in the Kafka-like service
 run: $(STAMP) ## Start a broker for development on DATA

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from bench import (
+    archive,
     deletion,
     fairness,
     group_commit,
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, Callable[[Bench], list[Row]]] = {
     "subscriptions": subscriptions.measure,
     "retries": retries.measure,
     "segments": segments.measure,
+    "archive": archive.measure,
 }
 
 

@@ -26,7 +26,7 @@ VALUE = bytes(range(200))
 def measure(bench: Bench) -> list[Row]:
     records = bench.scaled(400_000, 50_000)
     with new_folder() as name:
-        partition = _filled(Path(name), records)
+        partition = filled(Path(name), records)
         _arrow(partition)  # compiles, and brings the files into memory
         ours, peer = bench.alternate(
             lambda: records / _arrow(partition), lambda: records / _record_by_record(partition)
@@ -45,7 +45,7 @@ def measure(bench: Bench) -> list[Row]:
     ]
 
 
-def _filled(data: Path, records: int) -> SealedPartition:
+def filled(data: Path, records: int) -> SealedPartition:
     volume = Volume.open(RealDisk(), data)
     topic = volume.create_topic(TOPIC, "bench", 0, "", 1)
     volume.close()

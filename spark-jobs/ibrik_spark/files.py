@@ -24,6 +24,8 @@ from .volume import MountedVolume
 
 ROW_GROUP_BYTES = 64 * 1024 * 1024
 ROW_GROUP_ROWS = 500_000
+DICTIONARIES = ["partition", "key", "leader_epoch", "headers.list.element.name"]
+STATISTICS = ["partition", "offset", "timestamp", "gap_to"]  # of bytes they would be long
 BELOW_START = "below the log start before it was archived"
 LAST_TIME_MS = 253_402_300_799_999  # the end of the year 9999, which readers know as the last
 
@@ -159,7 +161,13 @@ class _OpenFile:
         self._stack = ExitStack()
         file = self._stack.enter_context(store.create(path))
         self._parquet = self._stack.enter_context(
-            pq.ParquetWriter(file, FILE_SCHEMA, compression="zstd")
+            pq.ParquetWriter(
+                file,
+                FILE_SCHEMA,
+                compression="zstd",
+                use_dictionary=DICTIONARIES,
+                write_statistics=STATISTICS,
+            )
         )
         self._pending: list[pa.RecordBatch] = []
         self._rows = self._pending_rows = self._pending_bytes = self._gaps = 0

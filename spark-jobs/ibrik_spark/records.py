@@ -26,7 +26,7 @@ SCHEMA = pa.schema(
         pa.field("timestamp", pa.timestamp("ms", tz="UTC"), nullable=False),
         pa.field("key", pa.binary()),
         pa.field("value", pa.binary()),
-        pa.field("headers", pa.list_(pa.field("item", _HEADER, nullable=False)), nullable=False),
+        pa.field("headers", pa.list_(pa.field("element", _HEADER, nullable=False)), nullable=False),
         pa.field("leader_epoch", pa.int32(), nullable=False),
     ]
 )
