@@ -55,6 +55,15 @@ def test_a_large_body_goes_through_as_it_comes(pool: PoolOfBrokers) -> None:
     assert refused.json["code"] == "message-too-large"
 
 
+def test_the_admin_door_tells_of_its_own_archives_only(pool: PoolOfBrokers) -> None:
+    assert pool.topic(0, "kept").status == 201
+    owner, path = pool.owner("kept"), "/admin/v1/topics/kept/archive"
+    assert pool.request(owner, "GET", path, is_admin=True).json["topic"] == "kept"
+    refused = pool.request(other(owner), "GET", path, is_admin=True)
+    assert (refused.status, refused.json["code"]) == (421, "owner-elsewhere")
+    assert pool.name(owner) in refused.json["detail"]
+
+
 def test_refusals_of_the_owner_come_through(pool: PoolOfBrokers) -> None:
     for number in BROKERS:
         answer = pool.publish(number, "nowhere", b"x")
