@@ -110,6 +110,8 @@ consumer: $(STAMP) ## Follow topic=…
 images: ## Build the images of the broker and the operator, with the tag IMAGE_TAG
 	docker build --quiet --tag ibrik/broker:$(IMAGE_TAG) --file Dockerfile.broker .
 	docker build --quiet --tag ibrik/operator:$(IMAGE_TAG) --file Dockerfile.operator .
+image-spark: ## Build the image of the archive jobs, with the tag IMAGE_TAG (some 1.5 GB)
+	docker build --quiet --tag ibrik/spark:$(IMAGE_TAG) --file Dockerfile.spark .
 kind-up: ## Make the kind cluster KIND_CLUSTER when it is not there
 	@kind get clusters --quiet | grep -qx $(KIND_CLUSTER) \
 	  || kind create cluster --name $(KIND_CLUSTER) --image $(KIND_NODE_IMAGE) --wait 120s
@@ -131,4 +133,4 @@ clean: ## Remove what this Makefile made (never a data folder)
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*##/ {printf "  \033[36m%-15s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery crash-archive sim bitflips api apitest interop bench bench-operator bench-cluster bench-spark run create-topic list-topics producer consumer images kind-up deploy kind-down e2e e2e-full clean help
+.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery crash-archive sim bitflips api apitest interop bench bench-operator bench-cluster bench-spark run create-topic list-topics producer consumer images image-spark kind-up deploy kind-down e2e e2e-full clean help

@@ -27,6 +27,9 @@ CONFIG_HASH = "ibrik.dev/config-hash"
 """On a pod: digest of the configuration that it was started with."""
 DATABASE_HASH = "ibrik.dev/database-hash"
 """On a pod: digest of the database's address that it was started with."""
+ARCHIVE_NOW = "ibrik.dev/archive-now"
+"""On a Topic, any new value: its archive job runs once more, now. On a schedule: what was asked for
+last."""
 WATCH_LABEL = "ibrik.dev/watch"
 """`true` on a Secret: a change of it is noticed at once; of others at the next resync."""
 
@@ -34,6 +37,11 @@ WATCH_LABEL = "ibrik.dev/watch"
 
 MANAGED_BY = "ibrik-operator"
 POOL_LABEL = "ibrik.dev/pool"
+ARCHIVE_LABEL = "ibrik.dev/archive"
+"""Name of the pool, on what archives it. Pods of jobs have this one and not that of the pool, whose
+pods are brokers."""
+ORDINAL_LABEL = "ibrik.dev/ordinal"
+"""Number of the broker that an object of the archive is for."""
 
 
 def pool_labels(pool: str) -> dict[str, str]:
@@ -54,6 +62,26 @@ def pod_selector(pool: str) -> dict[str, str]:
         "app.kubernetes.io/name": "ibrik",
         "app.kubernetes.io/component": "broker",
         POOL_LABEL: pool,
+    }
+
+
+def archive_selector(pool: str) -> dict[str, str]:
+    """Labels that select the pods of archive jobs."""
+    return {
+        "app.kubernetes.io/name": "ibrik",
+        "app.kubernetes.io/component": "archive",
+        ARCHIVE_LABEL: pool,
+    }
+
+
+def archive_labels(pool: str, ordinal: int) -> dict[str, str]:
+    """Labels of every object that archives what one broker of a pool has."""
+    return {
+        **archive_selector(pool),
+        "app.kubernetes.io/instance": object_name(pool),
+        "app.kubernetes.io/managed-by": MANAGED_BY,
+        "app.kubernetes.io/part-of": "ibrik",
+        ORDINAL_LABEL: str(ordinal),
     }
 
 
@@ -78,7 +106,10 @@ def headless_service_name(pool: str) -> str:
 
 
 def admin_secret_name(pool: str) -> str:
-    """Keys `current` and, after a rotation, `previous`; each an admin token."""
+    """Keys `current` and, after a rotation, `previous`; each an admin token.
+
+    Where the pool archives also `archive`, the token of its jobs.
+    """
     return f"ibrik-{pool}-admin"
 
 
@@ -102,6 +133,11 @@ def pod_name(pool: str, ordinal: int) -> str:
 
 def claim_name(pool: str, ordinal: int) -> str:
     return f"{DATA_VOLUME}-{pod_name(pool, ordinal)}"
+
+
+def lake_claim_name(pool: str, ordinal: int) -> str:
+    """Of the volume with the tables of one broker."""
+    return f"lake-{pod_name(pool, ordinal)}"
 
 
 def ordinal_of(pod: str) -> int:

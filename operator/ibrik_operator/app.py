@@ -15,14 +15,22 @@ import structlog
 from ibrik_operator import health
 from ibrik_operator.brokers import Brokers
 from ibrik_operator.credentials import Credentials
-from ibrik_operator.decisions.dependents import CREDENTIALS, OBSERVATION, RESOURCES
+from ibrik_operator.decisions.dependents import ARCHIVE, CREDENTIALS, OBSERVATION, RESOURCES
 from ibrik_operator.handlers.watching import WATCHED, Watching
 from ibrik_operator.keys import Key
 from ibrik_operator.kube import Kube, KubeError, KubeUnavailable
 from ibrik_operator.leader import RENEW_DEADLINE_S, RETRY_S, Leader
 from ibrik_operator.observations import Observations
 from ibrik_operator.queue import WorkQueue
-from ibrik_operator.reconcile import channel, credentials, observation, pool, subscription, topic
+from ibrik_operator.reconcile import (
+    archive,
+    channel,
+    credentials,
+    observation,
+    pool,
+    subscription,
+    topic,
+)
 from ibrik_operator.reconcile.context import Context
 from ibrik_operator.resync import Resync
 from ibrik_operator.settings import Settings
@@ -37,6 +45,7 @@ RECONCILES: dict[str, Callable[[Context, Key], Awaitable[float | None]]] = {
     "Channel": channel.reconcile,
     OBSERVATION: observation.reconcile,
     CREDENTIALS: credentials.reconcile,
+    ARCHIVE: archive.reconcile,
 }
 PAUSE_S = 5.0
 REFRESH_PASSES = 5

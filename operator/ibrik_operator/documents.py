@@ -1,5 +1,8 @@
 """The few questions that many ask of an object of the API server. Pure."""
 
+import hashlib
+import json
+
 from ibrik_operator.keys import Document
 
 
@@ -17,3 +20,9 @@ def is_true(document: Document | None, type_: str) -> bool:
 def is_ready(document: Document | None) -> bool:
     """So say pods and our own kinds."""
     return is_true(document, "Ready")
+
+
+def digest(value: object) -> str:
+    """Equal exactly when the JSON forms are."""
+    encoded = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(encoded.encode()).hexdigest()[:16]

@@ -23,6 +23,11 @@ POINTS = (
     "credentials-applied",
     "finalizer-added",
     "finalizer-released",
+    "archive-token-made",
+    "archive-claim-applied",
+    "archive-run-created",
+    "archive-schedule-applied",
+    "archive-schedule-deleted",
     "brokers-applied",
     "status-written",
 )

@@ -93,6 +93,12 @@ KINDS = {
     "NetworkPolicy": Kind("networking.k8s.io", "v1", "networkpolicies"),
     "StorageClass": Kind("storage.k8s.io", "v1", "storageclasses", is_namespaced=False),
     "Deployment": Kind("apps", "v1", "deployments"),
+    "CronJob": Kind("batch", "v1", "cronjobs"),
+    "Job": Kind("batch", "v1", "jobs"),
+    "ScheduledSparkApplication": Kind(
+        "sparkoperator.k8s.io", "v1beta2", "scheduledsparkapplications"
+    ),
+    "SparkApplication": Kind("sparkoperator.k8s.io", "v1beta2", "sparkapplications"),
 }
 """Every kind that the operator reads or writes."""
 
@@ -140,6 +146,13 @@ class Kube:
             token = page["metadata"].get("continue") or ""
             if not token:
                 return found
+
+    async def serves(self, kind: str) -> bool:
+        """Whether the API server knows this kind; those of others come and go."""
+        at = KINDS[kind]
+        path = f"/apis/{at.group}/{at.version}"
+        known = await self._call("GET", path, is_absence_fine=True)
+        return any(one["name"] == at.plural for one in (known or {}).get("resources") or ())
 
     async def apply(self, document: Document, *, dry_run: bool = False) -> Document:
         """Server-side apply: our fields become as they are here, and are ours.

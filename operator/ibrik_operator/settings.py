@@ -69,6 +69,14 @@ class HttpSettings(Group):
     """Port of the same; 0 takes a free one."""
 
 
+class ArchiveSettings(Group):
+    unheard_ms: Annotated[int, Field(ge=1_000, le=3_600_000)] = 60_000
+    """How long the Spark operator may leave a schedule unnoticed before a CronJob does its work."""
+
+    start_ms: Annotated[int, Field(ge=1_000, le=86_400_000)] = 600_000
+    """How long a run of the Spark operator may take to begin before it is deleted."""
+
+
 class LoggingSettings(Group):
     level: Literal["debug", "info", "warning", "error"] = "info"
     """The least important level that is written."""
@@ -89,6 +97,9 @@ class Settings(BaseSettings):
 
     broker_image: str = "ibrik/broker:dev"
     """Image of pools that name none."""
+
+    spark_image: str = "ibrik/spark:dev"
+    """Image of the archive jobs of pools that name none."""
 
     image_pull_secrets: Names = ()
     """Names of pull secrets for pools that name none; they must exist in the pool's namespace."""
@@ -114,6 +125,9 @@ class Settings(BaseSettings):
 
     lease: LeaseSettings = LeaseSettings()
     """Which of several replicas works."""
+
+    archive: ArchiveSettings = ArchiveSettings()
+    """How patient the operator is with archive jobs."""
 
     http: HttpSettings = HttpSettings()
     """Health and metrics."""

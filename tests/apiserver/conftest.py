@@ -4,6 +4,7 @@ The folder is collected only where the binaries are (`tests.support.kube_assets`
 `make test`: `make apitest` runs it.
 """
 
+import os
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -12,12 +13,15 @@ import pytest
 
 from tests.support import kube_assets
 from tests.support.apiserver import ApiServer, running_apiserver, running_controllers
+from tests.support.archived import CHART
 from tests.support.cluster import Cluster
 from tests.support.definitions import install_definitions
 from tests.support.kubelet import Kubelet, running_kubelet
 from tests.support.shop import Shop, opened
 
 collect_ignore_glob = [] if kube_assets.are_there() else ["test_*.py"]
+if CHART not in os.environ:
+    collect_ignore_glob.append("test_archive_spark.py")
 _numbers = count(1)
 
 

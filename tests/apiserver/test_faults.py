@@ -12,15 +12,25 @@ import pytest
 
 from ibrik_api.quantities import GIB, parse_quantity
 from ibrik_operator.faults import EXIT_CODE, POINTS
+from tests.support.archived import (
+    CRON_JOB,
+    JOB,
+    archived_topic,
+    archiving_pool,
+    none,
+    only,
+)
 from tests.support.cluster import Cluster, Document
 from tests.support.declared import (
     CHANNEL,
     CLAIM,
     POD,
     POOL,
+    SECRET,
     SET,
     SUBSCRIPTION,
     TOPIC,
+    annotated,
     channel,
     is_so,
     pool,
@@ -131,6 +141,48 @@ def removed(shop: Shop) -> None:
     shop.eventually(lambda: shop.ask("GET", "/v1/topics/orders/partitions")[0] == 404)
 
 
+def without_archive(shop: Shop) -> None:
+    shop.apply(pool("default", ""))
+    shop.apply(archived_topic(enabled=False))
+    shop.ready(TOPIC, "orders")
+
+
+def begin_archive(shop: Shop) -> None:
+    shop.apply(archiving_pool())
+    shop.apply(archived_topic())
+
+
+def archived(shop: Shop) -> None:
+    shop.wait(TOPIC, "orders", is_so("ArchiveScheduled", "True", "ByCronJob"))
+    only(shop, CRON_JOB)
+    assert "archive" in shop.get(SECRET, "ibrik-default-admin")["data"]
+    assert shop.find(CLAIM, "lake-ibrik-default-0") is not None
+
+
+def begin_and_archive(shop: Shop) -> None:
+    begin_archive(shop)
+    archived(shop)
+
+
+def ask_for_a_run(shop: Shop) -> None:
+    shop.apply(annotated(archived_topic(), archive_now="1"))
+
+
+def has_run_once(shop: Shop) -> None:
+    name = only(shop, CRON_JOB)["metadata"]["name"]
+    shop.wait(CRON_JOB, name, lambda j: "ibrik.dev/archive-now" in j["metadata"]["annotations"])
+    only(shop, JOB)
+
+
+def end_archive(shop: Shop) -> None:
+    shop.apply(archived_topic(enabled=False))
+
+
+def archived_no_more(shop: Shop) -> None:
+    none(shop, CRON_JOB)
+    shop.wait(TOPIC, "orders", lambda t: "ArchiveScheduled" not in str(t["status"]["conditions"]))
+
+
 Step = Callable[[Shop], None]
 AT_THE_START: tuple[Step | None, Step, Step] = (None, begin, begun)
 STEPS: dict[str, tuple[Step | None, Step, Step]] = dict.fromkeys(POINTS, AT_THE_START) | {
@@ -139,6 +191,11 @@ STEPS: dict[str, tuple[Step | None, Step, Step]] = dict.fromkeys(POINTS, AT_THE_
     "pool-claim-grown": (begin_with_a_pool, grow, grown),
     "pool-pod-deleted": (begin_with_a_pool, change, changed),
     "finalizer-released": (begin_with_a_pool, remove, removed),
+    "archive-token-made": (without_archive, begin_archive, archived),
+    "archive-claim-applied": (None, begin_archive, archived),
+    "archive-schedule-applied": (None, begin_archive, archived),
+    "archive-run-created": (begin_and_archive, ask_for_a_run, has_run_once),
+    "archive-schedule-deleted": (begin_and_archive, end_archive, archived_no_more),
 }
 
 

@@ -34,7 +34,11 @@ SERVED = {
     ("policy", "poddisruptionbudgets", APPLY),
     ("networking.k8s.io", "networkpolicies", "create delete get list patch watch"),  # switched off
     ("", "pods", "delete get list watch"),  # delete: rolling
-    ("", "persistentvolumeclaims", "get list patch watch"),  # patch: growing
+    ("", "persistentvolumeclaims", APPLY),  # patch: growing; create: the volumes of tables
+    ("sparkoperator.k8s.io", "scheduledsparkapplications", "create delete get list patch"),
+    ("batch", "cronjobs", "create delete get list patch"),  # where no Spark operator serves
+    ("sparkoperator.k8s.io", "sparkapplications", "create delete get"),  # delete: never began
+    ("batch", "jobs", "create list"),
     ("", "events", "create"),
 }
 CLUSTER_READS = {

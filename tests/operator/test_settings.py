@@ -24,6 +24,9 @@ def test_every_variable_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     given = {
         "NAMESPACES": "shop, bank,",
         "BROKER_IMAGE": "example.com/broker:1",
+        "SPARK_IMAGE": "example.com/spark:1",
+        "ARCHIVE__UNHEARD_MS": "3000",
+        "ARCHIVE__START_MS": "4000",
         "IMAGE_PULL_SECRETS": "one,two",
         "DEFAULT_POOL_FILE": "/etc/pool.yaml",
         "NETWORK_POLICIES": "true",
@@ -45,6 +48,7 @@ def test_every_variable_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.model_dump(mode="json") == {
         "namespaces": ["shop", "bank"],
         "broker_image": "example.com/broker:1",
+        "spark_image": "example.com/spark:1",
         "image_pull_secrets": ["one", "two"],
         "default_pool_file": "/etc/pool.yaml",
         "network_policies": True,
@@ -52,6 +56,7 @@ def test_every_variable_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         "identity": "operator-0",
         "resync_ms": 2000,
         "lease": {"namespace": "ibrik-system", "name": "other"},
+        "archive": {"unheard_ms": 3000, "start_ms": 4000},
         "http": {"host": "0.0.0.0", "port": 9000},
         "logging": {"level": "debug"},
     }

@@ -165,25 +165,39 @@ class ArchiveTarget(Model):
             "secretRef is for url: leave it out with a claim",
             field="secretRef",
         ),
+        rule(
+            "!has(self.url)",
+            "tables in an object store are not served yet: leave url out and set claim",
+            field="url",
+        ),
     )
 
     claim: Claim | None = None
-    """A volume that is made for the tables."""
+    """A volume that is made for the tables of each broker. It stays when the pool goes."""
     url: Url | None = None
-    """A place in an object store, such as s3a://bucket/path."""
+    """A place in an object store, such as s3://bucket/path; not served yet."""
     secret_ref: ObjectReference | None = None
-    """Secret whose keys open the object store; left out, the identity of the pod does."""
+    """Secret whose keys become environment variables of the jobs, such as AWS_ACCESS_KEY_ID; left
+    out, the identity of the pod opens the store."""
 
 
 class PoolArchive(Model):
     """How the topics of this pool are archived to tables."""
+
+    model_config = checked(
+        rule(
+            "self.executors == 0",
+            "jobs of several processes are not served yet: leave executors out or set it to 0",
+            field="executors",
+        ),
+    )
 
     target: ArchiveTarget
     """Where the tables are."""
     image: Image | None = None
     """Image of the jobs; left out, the one that the operator came with."""
     resources: Resources = Resources()
-    """CPU and memory of each process of a job."""
+    """CPU and memory of a job; left out, it asks for 100m and gets 1434Mi."""
     executors: int = Field(default=0, ge=0, le=64, strict=True)
     """Further processes of a job; 0 means that one does it all."""
 

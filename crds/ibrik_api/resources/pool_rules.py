@@ -7,13 +7,14 @@ before it changes anything, and turns what they find into conditions.
 from collections.abc import Iterator
 
 from ibrik_api.model import FieldError, json_pointer
-from ibrik_api.quantities import format_quantity
+from ibrik_api.quantities import format_quantity, parse_quantity
 from ibrik_api.resources.pool import (
     MAX_POOL_NAME_LENGTH,
     ArchiveTarget,
     BrokerPool,
     BrokerPoolSpec,
     Claim,
+    PoolArchive,
 )
 
 _Finding = tuple[tuple[str, ...], str]
@@ -73,7 +74,31 @@ def _unfitting(spec: BrokerPoolSpec) -> Iterator[_Finding]:
             "raise storage.size",
         )
     if spec.archive is not None:
-        yield from _target_findings(spec.archive.target)
+        yield from _archive_findings(spec.archive)
+
+
+def _archive_findings(archive: PoolArchive) -> Iterator[_Finding]:
+    yield from _target_findings(archive.target)
+    if archive.executors:
+        yield (
+            ("spec", "archive", "executors"),
+            "jobs of several processes are not served yet: leave executors out or set it to 0",
+        )
+    for part in ("requests", "limits"):
+        memory = getattr(archive.resources, part).get("memory")
+        if memory is not None and not _is_size(memory):
+            yield (
+                ("spec", "archive", "resources", part, "memory"),
+                "write whole bytes, or a unit such as Mi or Gi, as in 2Gi",
+            )
+
+
+def _is_size(value: str | int) -> bool:
+    try:
+        parse_quantity(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _target_findings(target: ArchiveTarget) -> Iterator[_Finding]:
@@ -82,6 +107,11 @@ def _target_findings(target: ArchiveTarget) -> Iterator[_Finding]:
         yield path, "exactly one of claim and url is needed: keep one"
     if target.secret_ref is not None and target.url is None:
         yield (*path, "secretRef"), "secretRef is for url: leave it out with a claim"
+    if target.url is not None:
+        yield (
+            (*path, "url"),
+            "tables in an object store are not served yet: leave url out and set claim",
+        )
 
 
 def _claim_changes(path: tuple[str, ...], old: Claim, new: Claim) -> Iterator[_Finding]:

@@ -36,6 +36,17 @@ class Reason(StrEnum):
     KEY_MISSING = "KeyMissing"
     CREDENTIALS_PENDING = "CredentialsPending"
     CREDENTIAL_STORE_FULL = "CredentialStoreFull"
+    # archives
+    BY_SPARK = "BySpark"
+    BY_CRON_JOB = "ByCronJob"
+    SUSPENDED = "Suspended"
+    NO_ARCHIVE_TARGET = "NoArchiveTarget"
+    VOLUME_NOT_SHAREABLE = "VolumeNotShareable"
+    SCHEDULE_PENDING = "SchedulePending"
+    SCHEDULE_REFUSED = "ScheduleRefused"
+    ARCHIVE_FAILED = "ArchiveFailed"
+    ARCHIVE_BEHIND = "ArchiveBehind"
+    NOT_RUN_YET = "NotRunYet"
     # pools
     POD_TEMPLATE_INVALID = "PodTemplateInvalid"
     FORBIDDEN = "Forbidden"
@@ -128,6 +139,43 @@ REASONS: dict[Reason, Entry] = {
     Reason.CREDENTIAL_STORE_FULL: Entry(
         "The credentials of a pool's channels together exceed what a Secret holds (1 MiB).",
         "Use fewer or smaller secrets in the channels of this pool, or a further pool.",
+    ),
+    Reason.BY_SPARK: Entry("The Spark operator starts the archive's runs.", "Nothing to do."),
+    Reason.BY_CRON_JOB: Entry(
+        "A CronJob starts the archive's runs, since no Spark operator serves this namespace.",
+        "Nothing; or install the Spark operator and let it serve the namespace.",
+    ),
+    Reason.SUSPENDED: Entry(
+        "No run of the archive begins while brokers are replaced.",
+        "Nothing; see the condition UpToDate of the BrokerPool.",
+    ),
+    Reason.NO_ARCHIVE_TARGET: Entry(
+        "The Topic wants to be archived, and its pool does not say where to.",
+        "Set spec.archive.target of the BrokerPool.",
+    ),
+    Reason.VOLUME_NOT_SHAREABLE: Entry(
+        "The broker's claim is ReadWriteOncePod, so that no job can read it.",
+        "Use a pool whose claims are ReadWriteOnce.",
+    ),
+    Reason.SCHEDULE_PENDING: Entry(
+        "The schedule is being made, or the brokers have not been asked yet.",
+        "Wait a minute; if it stays, see the conditions of the BrokerPool.",
+    ),
+    Reason.SCHEDULE_REFUSED: Entry(
+        "The Spark operator does not take the schedule or its time zone.",
+        "Correct spec.archive.schedule or spec.archive.timeZone of the Topic.",
+    ),
+    Reason.ARCHIVE_FAILED: Entry(
+        "The last run of the archive failed; nothing is lost, and the next one goes on.",
+        "Read what the message says, and the lines of the run.",
+    ),
+    Reason.ARCHIVE_BEHIND: Entry(
+        "More is held back for the archive than spec.archive.holdMax allows.",
+        "See why runs fail or take long; raise holdMax or the volume meanwhile.",
+    ),
+    Reason.NOT_RUN_YET: Entry(
+        "No run of the archive has reported yet.",
+        "Wait for the schedule, or set the annotation ibrik.dev/archive-now to a new value.",
     ),
     Reason.POD_TEMPLATE_INVALID: Entry(
         "Kubernetes does not accept spec.podTemplate or spec.resources.",

@@ -11,12 +11,13 @@ from ibrik_operator.decisions.placing import pools_of_channel
 from ibrik_operator.decisions.references import pool_of, pool_of_child, secret_keys_of
 from ibrik_operator.documents import is_ready
 from ibrik_operator.keys import Document, Key
-from ibrik_operator.naming import channel_of, pool_of_topic, served_name, topic_of
+from ibrik_operator.naming import channel_of, pool_of_topic, served_name, spec_of, topic_of
 from ibrik_operator.world import World
 
 RESOURCES = ("BrokerPool", "Topic", "Subscription", "Channel")
-OBSERVATION, CREDENTIALS = "Observation", "Credentials"
-"""Keys of a pool's own tasks: look at what its brokers serve; copy what its channels need."""
+OBSERVATION, CREDENTIALS, ARCHIVE = "Observation", "Credentials", "Archive"
+"""Keys of a pool's own tasks: look at what its brokers serve; copy what its channels need; archive
+what its topics wish."""
 
 
 def dependents(before: Document | None, after: Document | None, world: World) -> list[Key]:
@@ -71,6 +72,7 @@ def pools_of(document: Document, world: World) -> list[Key]:
 def _of_pool(pool: Document, world: World) -> Iterator[Key]:
     key = Key.of(pool)
     yield Key(OBSERVATION, key.namespace, key.name)
+    yield Key(ARCHIVE, key.namespace, key.name)
     for topic in world.all("Topic", key.namespace):
         if pool_of_topic(topic) == key:
             yield Key.of(topic)
@@ -85,7 +87,10 @@ def _of_pool(pool: Document, world: World) -> Iterator[Key]:
 
 def _of_topic(topic: Document, world: World) -> Iterator[Key]:
     key = Key.of(topic)
-    yield pool_of_topic(topic)
+    pool = pool_of_topic(topic)
+    yield pool
+    if spec_of(topic).get("archive"):
+        yield Key(ARCHIVE, pool.namespace, pool.name)
     yield from (Key.of(rival) for rival in world.naming(served_name(topic)))
     for subscription in world.naming(key):
         yield Key.of(subscription)

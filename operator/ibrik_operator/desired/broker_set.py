@@ -19,9 +19,10 @@ from ibrik_api.kubernetes import (
 )
 from ibrik_api.quantities import format_quantity
 from ibrik_api.resources.pool import BrokerPoolSpec
-from ibrik_operator.desired.common import child, digest
+from ibrik_operator.desired.common import child
 from ibrik_operator.desired.config import CONFIG_FILE, settings_of
 from ibrik_operator.desired.spec import pool_spec
+from ibrik_operator.documents import digest
 from ibrik_operator.keys import Document
 
 USER_ID = 65_532
@@ -42,6 +43,8 @@ class Defaults:
 
     image: str
     image_pull_secrets: tuple[str, ...] = ()
+    spark_image: str = "ibrik/spark:dev"
+    """Image of the jobs, for pools that archive."""
 
 
 def stateful_set(

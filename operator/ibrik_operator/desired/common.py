@@ -1,11 +1,10 @@
 """What every object of a pool has: labels, an owner, and a digest of what is desired. Pure."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from ibrik_api.kubernetes import DESIRED_HASH, pool_labels
+from ibrik_operator.documents import digest
 from ibrik_operator.keys import Document
 
 
@@ -39,9 +38,3 @@ def stamped(document: Mapping[str, Any]) -> dict[str, Any]:
     metadata = document["metadata"]
     annotations = {**(metadata.get("annotations") or {}), DESIRED_HASH: digest(document)}
     return {**document, "metadata": {**metadata, "annotations": annotations}}
-
-
-def digest(value: object) -> str:
-    """Equal exactly when the JSON forms are."""
-    encoded = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(encoded.encode()).hexdigest()[:16]

@@ -7,6 +7,7 @@ from ibrik_api.kubernetes import (
     ADMIN_PORT,
     HTTP_PORT,
     TCP_PORT,
+    archive_selector,
     headless_service_name,
     object_name,
     pod_selector,
@@ -69,8 +70,10 @@ def network_policy(pool: Document, metrics_from: Mapping[str, str]) -> dict[str,
         "namespaceSelector": {},
         "podSelector": {"matchLabels": {"app.kubernetes.io/component": "operator"}},
     }
+    archive = [{"podSelector": {"matchLabels": archive_selector(name)}}]
+    jobs = archive if pool_spec(pool).archive is not None else []
     monitoring = [{"namespaceSelector": {"matchLabels": dict(metrics_from)}}]
-    admitted = [{"podSelector": selector}, operator, *(monitoring if metrics_from else [])]
+    admitted = [{"podSelector": selector}, operator, *jobs, *(monitoring if metrics_from else [])]
     return {
         **child(pool, "networking.k8s.io/v1", "NetworkPolicy", object_name(name)),
         "spec": {

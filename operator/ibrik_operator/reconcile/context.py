@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from ibrik_api.timestamps import format_timestamp
 from ibrik_operator import events, faults
+from ibrik_operator.archives import Archives
 from ibrik_operator.brokers import Brokers
 from ibrik_operator.conditions.condition import Verdict, merged
 from ibrik_operator.credentials import Credentials
@@ -34,6 +35,7 @@ class Context:
     refresh: Callable[[], Awaitable[None]]
     """Read the world anew."""
     absences: dict[Key, Absences] = field(default_factory=dict)
+    archives: Archives = field(default_factory=Archives)
 
     async def write_status(
         self,

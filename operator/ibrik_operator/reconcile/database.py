@@ -6,8 +6,8 @@ A pod reads it once, at its start: another one in the Secret means that the pods
 import base64
 
 from ibrik_api.kubernetes import DATABASE_HASH
-from ibrik_operator.desired.common import digest
 from ibrik_operator.desired.spec import pool_spec
+from ibrik_operator.documents import digest
 from ibrik_operator.keys import Document, Key
 from ibrik_operator.kube import KubeForbidden
 from ibrik_operator.reconcile.context import Context

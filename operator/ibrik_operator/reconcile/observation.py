@@ -17,7 +17,7 @@ from ibrik_operator.conditions.reasons import Reason
 from ibrik_operator.credentials import fault_of
 from ibrik_operator.decisions.absence import APART_S, Absences, allowed_of
 from ibrik_operator.decisions.counters import is_news
-from ibrik_operator.decisions.dependents import CREDENTIALS, OBSERVATION
+from ibrik_operator.decisions.dependents import ARCHIVE, CREDENTIALS, OBSERVATION
 from ibrik_operator.decisions.placing import resources_of_pool
 from ibrik_operator.decisions.references import secret_keys_of
 from ibrik_operator.desired.document import detaching
@@ -46,6 +46,7 @@ async def reconcile(context: Context, key: Key) -> float | None:
     observation = context.observations.note(pool, seen, context.now_ms())
     if _facts(before) != _facts(observation):
         context.enqueue(pool)
+        context.enqueue(Key(ARCHIVE, key.namespace, key.name))  # A topic may have come to a broker.
     for resource in _with_other_credentials(context, pool, observation):
         context.enqueue(resource)
     if not observation.is_whole:

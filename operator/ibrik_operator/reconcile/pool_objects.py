@@ -24,7 +24,7 @@ from ibrik_operator.conditions.reasons import Reason
 from ibrik_operator.decisions.dependents import CREDENTIALS
 from ibrik_operator.decisions.drift import holds, is_as_desired
 from ibrik_operator.decisions.growth import class_of, too_small, unsupported
-from ibrik_operator.decisions.tokens import renewed
+from ibrik_operator.decisions.tokens import has_archive, lacks_archive_token, renewed
 from ibrik_operator.desired.common import stamped
 from ibrik_operator.desired.config import config_map, service_account
 from ibrik_operator.desired.network import (
@@ -166,22 +166,33 @@ class PoolObjects:
         """The token is made once, and anew when the annotation of the pool asks for it."""
         wish = (self._pool["metadata"].get("annotations") or {}).get(ROTATE_ADMIN_TOKEN)
         name = admin_secret_name(self._name)
-        if renewed(self._known("Secret", name), wish) is None:
+        known = self._known("Secret", name)
+        if renewed(known, wish) is None and not lacks_archive_token(known, self._pool):
             return
         # The world may be too old, and a token that is in use must not be lost.
         now = await self._context.kube.get(Key("Secret", self._namespace, name))
         is_rotated = renewed(now, wish)
-        if is_rotated is None:
+        if is_rotated is None and not lacks_archive_token(now, self._pool):
             return
-        tokens = {"current": secrets.token_urlsafe(32)}
-        former = ((now or {}).get("data") or {}).get("current")
-        if is_rotated and former:
-            tokens["previous"] = base64.b64decode(former).decode()
+        held = ((now or {}).get("data") or {}).items()
+        tokens = {name: base64.b64decode(value).decode() for name, value in held if value}
+        if is_rotated is not None:
+            former = tokens.get("current")
+            tokens = {"current": secrets.token_urlsafe(32)}
+            if is_rotated and former:
+                tokens["previous"] = former
+        if has_archive(self._pool):
+            tokens["archive"] = secrets.token_urlsafe(32)
         document = admin_secret(self._pool, tokens)
-        if wish is not None:
-            document["metadata"]["annotations"][ROTATE_ADMIN_TOKEN] = wish
+        done = ((now or {}).get("metadata") or {}).get("annotations") or {}
+        rotation = wish if is_rotated is not None else done.get(ROTATE_ADMIN_TOKEN)
+        if rotation is not None:
+            document["metadata"]["annotations"][ROTATE_ADMIN_TOKEN] = rotation
         if await self._apply_secret(document):
-            faults.reach("pool-secret-applied")
+            if is_rotated is None:
+                faults.reach("archive-token-made")
+            else:
+                faults.reach("pool-secret-applied")
 
     async def _apply_secret(self, document: dict[str, Any]) -> bool:
         try:

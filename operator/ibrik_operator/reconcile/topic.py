@@ -3,8 +3,11 @@
 from typing import Any
 
 from ibrik_api.kubernetes import DEFAULT_POOL, HTTP_PORT, object_name
+from ibrik_operator.conditions.archive import archive_verdicts
+from ibrik_operator.conditions.condition import Verdict
 from ibrik_operator.conditions.serving import Serving
 from ibrik_operator.conditions.topic import TopicFacts, topic_verdicts
+from ibrik_operator.decisions.archiving import is_archived
 from ibrik_operator.decisions.rivals import rival
 from ibrik_operator.documents import is_ready
 from ibrik_operator.keys import Document, Key
@@ -44,9 +47,23 @@ async def reconcile(context: Context, key: Key) -> float | None:
         rival=older,
         serving=serving,
     )
-    await context.write_status(topic, _fields(context, topic, serving), topic_verdicts(facts))
+    fields = _fields(context, topic, serving)
+    verdicts = [*topic_verdicts(facts), *_archive_verdicts(context, topic, fields, older)]
+    await context.write_status(topic, fields, verdicts)
     retry_if_needed(serving)
     return None
+
+
+def _archive_verdicts(
+    context: Context, topic: Document, fields: dict[str, Any], older: Key | None
+) -> list[Verdict]:
+    """Nothing for what is not archived: no condition speaks of what nobody wishes."""
+    if older is not None or not is_archived(topic):
+        return []
+    key = Key.of(topic)
+    scheduling = context.archives.of(pool_of_topic(topic)).scheduling.get(key)
+    before = (topic.get("status") or {}).get("conditions") or []
+    return archive_verdicts(key.namespace, scheduling, fields["archive"], before)
 
 
 def _fields(context: Context, topic: Document, serving: Serving) -> dict[str, Any]:
@@ -65,5 +82,6 @@ def _fields(context: Context, topic: Document, serving: Serving) -> dict[str, An
         "messages": seen.get("messages"),
         "bytes": seen.get("bytes"),
         "subscriptions": sum(1 for _ in context.world.naming(key)),
+        "archive": seen.get("archive"),
         "endpoints": endpoints if serving.is_known else before.get("endpoints"),
     }

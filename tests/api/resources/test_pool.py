@@ -113,6 +113,26 @@ def test_a_change_that_cannot_be_made_is_told_with_what_was() -> None:
     assert "(fast): put it back" in found[1][2]
 
 
+def test_what_no_job_can_do_yet_is_refused_with_what_to_write() -> None:
+    wrong = pool(
+        archive={
+            "target": {"url": "gs://lake"},
+            "executors": 2,
+            "resources": {"limits": {"memory": "1m"}},
+        }
+    )
+    found = told(check_pool(wrong))
+    assert [pointer for _, pointer, _ in found] == [
+        "/spec/archive/target/url",
+        "/spec/archive/executors",
+        "/spec/archive/resources/limits/memory",
+    ]
+    assert [sentence for _, _, sentence in found if "served yet" in sentence] == [
+        "tables in an object store are not served yet: leave url out and set claim",
+        "jobs of several processes are not served yet: leave executors out or set it to 0",
+    ]
+
+
 def test_an_archive_can_be_added_moved_and_taken_away_but_its_volume_never_shrinks() -> None:
     without = pool().spec
     large, small = (

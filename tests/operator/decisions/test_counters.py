@@ -23,6 +23,11 @@ from tests.support.resources import topic
         ({"topicId": "a"}, {"topicId": "b"}, True),
         ({"circuit": "open"}, {"circuit": None}, False),
         ({"state": "active"}, {"state": "retrying"}, True),
+        ({}, {"archive": {"lag": 0}}, True),
+        ({"archive": {"lag": 100}}, {"archive": {"lag": 101}}, False),
+        ({"archive": {"lag": 100}}, {"archive": {"lag": 200}}, True),
+        ({"archive": {"archivedUpTo": [1]}}, {"archive": {"archivedUpTo": [2]}}, True),
+        ({"archive": {"lag": 0}}, {"messages": 0}, True),
         ({}, {"observedGeneration": 7, "conditions": [{"type": "Ready"}]}, False),
     ],
 )

@@ -62,6 +62,12 @@ def world() -> Any:
             id="a topic is gone: its pool is looked at too",
         ),
         pytest.param(
+            topic("old", {"archive": {"enabled": True}}),
+            topic("old", {"archive": {"enabled": False}}, generation=2),
+            ["Topic/old", "BrokerPool/default", "Archive/default"],
+            id="a topic is archived no longer: its pool's schedules are looked at",
+        ),
+        pytest.param(
             channel("billing", generation=1),
             channel("billing", generation=2),
             ["Channel/billing", "Subscription/billing", "Subscription/audit",
@@ -77,8 +83,8 @@ def world() -> Any:
         pytest.param(
             with_ready(pool("big"), "False"),
             with_ready(pool("big"), "True"),
-            ["Observation/big", "Topic/clicks", "Subscription/audit", "Channel/billing",
-             "Channel/guarded"],
+            ["Observation/big", "Archive/big", "Topic/clicks", "Subscription/audit",
+             "Channel/billing", "Channel/guarded"],
             id="a pool becomes ready: what it serves, and nothing of other pools",
         ),
     ],

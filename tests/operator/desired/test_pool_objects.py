@@ -13,7 +13,16 @@ import pytest
 import yaml
 
 from ibrik_api.kubernetes import CONFIG_HASH, DATABASE_HASH, POOL_LABEL
+from ibrik_api.resources.pool import Claim
 from ibrik_broker.settings import Settings, load_settings
+from ibrik_operator.archives import Slot
+from ibrik_operator.desired.archive import (
+    cron_job,
+    lake_claim,
+    single_job,
+    spark_run,
+    spark_schedule,
+)
 from ibrik_operator.desired.broker_set import (
     ADMIN_FOLDER,
     CONFIG_FOLDER,
@@ -68,6 +77,35 @@ RICH = pool(
 MONITORING = {"kubernetes.io/metadata.name": "monitoring"}
 
 Build = Callable[[dict[str, Any]], Mapping[str, Any]]
+SLOT = Slot(0, "0 * * * *", "UTC")
+RICH_SLOT = Slot(2, "@every 30m", "Europe/Berlin", ("orders", "returns"), "0123456789abcdef", True)
+LAKE = ({"size": "20Gi", "storageClassName": "fast"}, {"size": "20Gi"})
+ARCHIVED = pool(archive={"target": {"claim": {}}})
+RICH_ARCHIVED = pool(
+    "orders-of-the-whole-wide-world",
+    image="registry.example/ibrik/broker:2",
+    imagePullSecrets=[{"name": "pull"}],
+    podTemplate={"tolerations": [{"key": "brokers", "operator": "Exists"}]},
+    archive={
+        "target": {"url": "s3://lake/orders", "secretRef": {"name": "s3"}},
+        "image": "registry.example/ibrik/spark:2",
+        "resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": 2, "memory": "4Gi"}},
+    },
+)
+
+
+def archived(build: Callable[..., dict[str, Any]]) -> Build:
+    """Of pools that archive, each with a slot."""
+
+    def built(one: dict[str, Any]) -> dict[str, Any]:
+        is_plain = one is PLAIN
+        return build(
+            ARCHIVED if is_plain else RICH_ARCHIVED, SLOT if is_plain else RICH_SLOT, DEFAULTS
+        )
+
+    return built
+
+
 BUILDERS: dict[str, Build] = {
     "stateful-set": lambda one: stateful_set(one, one["spec"].get("replicas", 1), DEFAULTS),
     "client-service": client_service,
@@ -77,6 +115,18 @@ BUILDERS: dict[str, Build] = {
     "service-account": service_account,
     "network-policy": lambda one: network_policy(one, {}),
     "network-policy-metrics": lambda one: network_policy(one, MONITORING),
+    "network-policy-archive": lambda one: network_policy(
+        ARCHIVED if one is PLAIN else RICH_ARCHIVED, {}
+    ),
+    "spark-schedule": archived(spark_schedule),
+    "spark-run": archived(spark_run),
+    "cron-job": archived(cron_job),
+    "single-job": archived(single_job),
+    "lake-claim": lambda one: lake_claim(
+        one,
+        1,
+        Claim.parse({"size": "20Gi"} | ({} if one is PLAIN else {"storageClassName": "fast"})),
+    ),
     "admin-secret": lambda one: admin_secret(one, {"current": "new", "previous": "old"}),
     "credentials-secret": lambda one: credentials_secret(one, {"shop_hook_token": b"\x00\xff"}),
 }

@@ -38,10 +38,24 @@ added here has to be defended there. */ -}}
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, delete]
-# Growing a volume is patching its claim. No claim is ever created or deleted.
+# Growing a volume is patching its claim; the volumes of tables are created. None is ever deleted.
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
-  verbs: [get, list, watch, patch]
+  verbs: [get, list, watch, create, patch]
+# Archive jobs on a schedule, with Spark's operator or without. They are looked at, not watched.
+- apiGroups: [sparkoperator.k8s.io]
+  resources: [scheduledsparkapplications]
+  verbs: [get, list, create, patch, delete]
+- apiGroups: [batch]
+  resources: [cronjobs]
+  verbs: [get, list, create, patch, delete]
+# Runs that somebody asked for; deleted are those that never began.
+- apiGroups: [sparkoperator.k8s.io]
+  resources: [sparkapplications]
+  verbs: [get, create, delete]
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [list, create]
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
