@@ -43,6 +43,7 @@ def main() -> int:
         f"outcome unknown, sent again: {ledger.retries_found + ledger.retries_stored:,} messages, "
         f"of which {ledger.retries_found:,} had been stored"
     )
+    print(f"topics rolled meanwhile: {campaign.roller.rolls:,} times")
     if ledger.refusals:
         print(f"asked to try again later: {dict(ledger.refusals)}")
     has_enough = acknowledged >= arguments.minimum_acknowledged

@@ -24,6 +24,7 @@ from tests.crash.http_load import (
     UnexpectedAnswer,
 )
 from tests.crash.ledger import Ledger, LogName, parts_of
+from tests.crash.rolling import Roller
 from tests.crash.tcp_load import TcpProducer
 from tests.support.broker import Broker, launch, running_broker
 
@@ -74,6 +75,7 @@ class Campaign:
         ]
         for log in self._logs:
             self.ledger.log_number(log)
+        self.roller = Roller(list(TOPICS), random.Random(seed + 1))
         self._tcp = [TcpProducer(self.ledger, log) for log in self._logs]
         self._tcp += [TcpProducer(self.ledger, self._logs[0])]
         self._http: list[HttpProducer] = [
@@ -135,6 +137,7 @@ class Campaign:
         with running_broker(self._folder) as broker:
             async with _session(broker) as session:
                 await self._look_back(session)
+                await self.roller.look_back(broker.admin_url, self.findings)
                 if not self.findings.are_none:
                     return False
                 await self._die_under_load(broker, session)
@@ -170,6 +173,7 @@ class Campaign:
                 load.create_task(tcp.run(broker.tcp_address, window, on_progress))
             for http in self._http:
                 load.create_task(http.run(session, on_progress))
+            load.create_task(self.roller.run(broker.admin_url))
             try:
                 await asyncio.wait_for(reached.wait(), LIFE_TIMEOUT_S)
                 if self._rng.randrange(STOPPING_DEATH_IN) == 0:
