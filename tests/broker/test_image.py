@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TAG = "ibrik/broker:test"
-DOCKERFILES = ("Dockerfile.broker", "Dockerfile.operator")
+DOCKERFILES = ("Dockerfile.broker", "Dockerfile.operator", "Dockerfile.spark")
 BUILD_TIMEOUT_S = 600
 RUN_TIMEOUT_S = 60
 
@@ -48,6 +48,11 @@ def test_the_operator_is_one_process_of_the_same_user() -> None:
     assert of("VOLUME", "Dockerfile.operator") == []
 
 
+def test_a_job_is_of_the_same_user_as_the_broker_whose_volume_it_reads() -> None:
+    assert of("USER", "Dockerfile.spark") == of("USER")
+    assert of("ENTRYPOINT", "Dockerfile.spark") == ['["ibrik-spark"]']
+
+
 @pytest.mark.parametrize("dockerfile", DOCKERFILES)
 def test_the_classic_builder_understands_every_instruction(dockerfile: str) -> None:
     text = "\n".join(f"{name} {rest}" for name, rest in instructions(dockerfile))
@@ -65,7 +70,7 @@ def test_every_package_is_installed_by_its_hash_or_from_this_repository(dockerfi
 
 
 def test_no_file_names_a_registry_or_an_index() -> None:
-    locks = [f"requirements/{name}.lock" for name in ("broker", "build", "operator")]
+    locks = [f"requirements/{name}.lock" for name in ("broker", "build", "operator", "spark")]
     for name in (*DOCKERFILES, *locks):
         text = (ROOT / name).read_text()
         for word in ("://", "index-url", "find-links", "trusted-host"):
