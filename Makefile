@@ -32,6 +32,8 @@ demo-webhooks: $(STAMP) ## 329 real webhooks, four endpoints of which three are 
 	$(BIN)/python examples/webhooks/demo.py
 demo-shared: $(STAMP) ## A group of four workers, two of them killed; every flight accounted for
 	$(BIN)/python examples/shared-group/demo.py
+lake-demo: $(STAMP) ## 336,776 flights into a table, the job killed three times, every flight exactly once
+	$(BIN)/python examples/lake/demo.py
 test: check ## All that gates a change: check, property, contract, integration, crash and bit-flip tests, coverage
 	$(BIN)/python -m pytest -n 2 -m slow --cov --cov-append --cov-report= tests
 	$(BIN)/python tests/coverage_floor.py
@@ -133,4 +135,4 @@ clean: ## Remove what this Makefile made (never a data folder)
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*##/ {printf "  \033[36m%-15s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: setup demo demo-webhooks demo-shared test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery crash-archive sim bitflips api apitest interop bench bench-operator bench-cluster bench-spark run create-topic list-topics producer consumer images image-spark kind-up deploy kind-down e2e e2e-full clean help
+.PHONY: setup demo demo-webhooks demo-shared lake-demo test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery crash-archive sim bitflips api apitest interop bench bench-operator bench-cluster bench-spark run create-topic list-topics producer consumer images image-spark kind-up deploy kind-down e2e e2e-full clean help

@@ -168,3 +168,12 @@ def test_a_shared_group_accounts_for_every_flight_over_two_kills(tmp_path: Path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "20,000 flights, 15 carriers, 20,224,334 miles" in done.stdout
     assert done.stdout.count("SIGKILL to") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_lake_has_every_flight_once_over_three_kills(tmp_path: Path) -> None:
+    done = run("lake/demo.py", "--folder", str(tmp_path), "--flights", "5000")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 runs killed" in done.stdout
+    assert "5,000 flights, 15 carriers, 5,276,585 miles" in done.stdout
