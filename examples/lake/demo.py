@@ -9,19 +9,18 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
 from deltalake import DeltaTable
 from jobs import Jobs
-from quickstart import IBRIK, BrokerFailed, BrokerProcess, proof, screen
+from quickstart import IBRIK, BrokerProcess, proof, run_demo, screen
 from quickstart import flights as source
 
 import ibrik_client
-from ibrik_log.errors import LogError
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".demo" / "lake"
@@ -131,33 +130,16 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where broker and table are")
     parser.add_argument("--flights", type=int, default=None, help="only the first ones")
     arguments = parser.parse_args()
-    began_s = time.monotonic()
     folder: Path = arguments.folder
     folder.mkdir(parents=True, exist_ok=True)
     lake = folder / "lake"
     shutil.rmtree(lake, ignore_errors=True)
     broker = BrokerProcess(folder)
-    try:
-        broker.clear()
-        asyncio.run(demonstrate(broker, lake, arguments.flights))
-        code = broker.stop()
-        proof.check(code == 0, f"the broker ended with exit code {code}")
-    except (proof.CheckFailed, BrokerFailed, ibrik_client.IbrikError, LogError) as error:
-        screen.line(f"FAILED: {error}")
-        return 1
-    except subprocess.CalledProcessError:
-        screen.line("FAILED: pip could not bring the flights; it says why above")
-        return 1
-    except ExceptionGroup as group:
-        screen.line(f"FAILED: {group.exceptions[0]}")
-        return 1
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        return 130
-    finally:
-        broker.stop()
-    screen.line("")
-    screen.good(f"all of it in {time.monotonic() - began_s:.0f} s")
-    return 0
+    return run_demo(
+        broker,
+        partial(demonstrate, broker, lake, arguments.flights),
+        without_source="pip could not bring the flights",
+    )
 
 
 if __name__ == "__main__":

@@ -10,16 +10,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import flights as source
 import proof
 import screen
+from ending import run_demo
 from flights import Flight
-from process import IBRIK, BrokerFailed, BrokerProcess
+from process import IBRIK, BrokerProcess
 
 import ibrik_client
-from ibrik_log.errors import LogError
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".demo"
@@ -169,31 +170,14 @@ async def demonstrate(broker: BrokerProcess) -> None:
 
 
 def main() -> int:
-    began_s = time.monotonic()
     FOLDER.mkdir(exist_ok=True)
     broker = BrokerProcess(FOLDER)
-    try:
-        broker.clear()
-        asyncio.run(demonstrate(broker))
-        code = broker.stop()
-        proof.check(code == 0, f"the broker ended with exit code {code}")
-    except (proof.CheckFailed, BrokerFailed, ibrik_client.IbrikError, LogError) as error:
-        screen.line(f"FAILED: {error}")
-        return 1
-    except subprocess.CalledProcessError:
-        screen.line("FAILED: pip could not bring the flights; it says why above")
-        return 1
-    except ExceptionGroup as group:
-        screen.line(f"FAILED: {group.exceptions[0]}")
-        return 1
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        return 130
-    finally:
-        broker.stop()
-    say_how_to_go_on()
-    screen.line("")
-    screen.good(f"all of it in {time.monotonic() - began_s:.0f} s")
-    return 0
+    return run_demo(
+        broker,
+        partial(demonstrate, broker),
+        without_source="pip could not bring the flights",
+        afterwards=say_how_to_go_on,
+    )
 
 
 if __name__ == "__main__":

@@ -14,17 +14,17 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import accounts
 import ledger
 from accounts import Accounts, Expected
 from ledger import Ledger, Place
-from quickstart import IBRIK, BrokerFailed, BrokerProcess, proof, screen
+from quickstart import IBRIK, BrokerProcess, proof, run_demo, screen
 from quickstart import flights as source
 
 import ibrik_client
-from ibrik_log.errors import LogError
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".demo" / "shared-group"
@@ -233,27 +233,13 @@ def main() -> int:
     if options.flights is not None and options.flights < FLIGHTS_LEAST:
         parser.error(f"--flights is {FLIGHTS_LEAST:,} at least")
     folder: Path = options.folder
-    began_s = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     broker = BrokerProcess(folder)
-    try:
-        broker.clear()
-        asyncio.run(demonstrate(broker, folder, options.flights))
-        code = broker.stop()
-        proof.check(code == 0, f"the broker ended with exit code {code}")
-    except (proof.CheckFailed, BrokerFailed, ibrik_client.IbrikError, LogError) as error:
-        screen.line(f"FAILED: {error}")
-        return 1
-    except subprocess.CalledProcessError:
-        screen.line("FAILED: pip could not bring the flights; it says why above")
-        return 1
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        return 130
-    finally:
-        broker.stop()
-    screen.line("")
-    screen.good(f"all of it in {time.monotonic() - began_s:.0f} s")
-    return 0
+    return run_demo(
+        broker,
+        partial(demonstrate, broker, folder, options.flights),
+        without_source="pip could not bring the flights",
+    )
 
 
 if __name__ == "__main__":

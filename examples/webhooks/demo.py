@@ -13,17 +13,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import expectations
 import payloads as source
 from expectations import Figures, Row
 from payloads import Payload
-from quickstart import IBRIK, BrokerFailed, BrokerProcess, proof, screen
+from quickstart import IBRIK, BrokerProcess, proof, run_demo, screen
 from sinks import Sinks, listening, takes
 
 import ibrik_client
-from ibrik_log.errors import LogError
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".demo" / "webhooks"
@@ -189,31 +189,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the broker keeps data")
     folder: Path = parser.parse_args().folder
-    began_s = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
     broker = BrokerProcess(folder, **{SECRET_VARIABLE: secret})
-    try:
-        broker.clear()
-        asyncio.run(demonstrate(broker, secret))
-        code = broker.stop()
-        proof.check(code == 0, f"the broker ended with exit code {code}")
-    except (proof.CheckFailed, BrokerFailed, ibrik_client.IbrikError, LogError) as error:
-        screen.line(f"FAILED: {error}")
-        return 1
-    except (source.WrongArchive, OSError) as error:
-        screen.line(f"FAILED: {error}")
-        return 1
-    except subprocess.CalledProcessError:
-        screen.line("FAILED: npm could not bring the webhooks; it says why above")
-        return 1
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        return 130
-    finally:
-        broker.stop()
-    screen.line("")
-    screen.good(f"all of it in {time.monotonic() - began_s:.0f} s")
-    return 0
+    return run_demo(
+        broker,
+        partial(demonstrate, broker, secret),
+        without_source="npm could not bring the webhooks",
+        foreseen=(source.WrongArchive, OSError),
+    )
 
 
 if __name__ == "__main__":

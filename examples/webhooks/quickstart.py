@@ -7,6 +7,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "quickstart"))
 
 import proof
 import screen
+from ending import run_demo
 from process import IBRIK, BrokerFailed, BrokerProcess
 
-__all__ = ["IBRIK", "BrokerFailed", "BrokerProcess", "proof", "screen"]
+__all__ = ["IBRIK", "BrokerFailed", "BrokerProcess", "proof", "run_demo", "screen"]

@@ -15,9 +15,6 @@ from ibrik_api.quantities import parse_quantity
 
 from .errors import ExitCode
 from .jobs import archive as archiving
-from .jobs import quality as judging
-from .jobs import traffic as counting
-from .page import traffic_page
 from .reports import Report, exit_code
 
 TERMINATION_LOG = "IBRIK_SPARK_TERMINATION_LOG"
@@ -126,7 +123,11 @@ def quality(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Look for damage, gaps and times that go back in what is sealed; count nulls and sizes."""
-    options = judging.Options(data, tuple(topic or ()), parse_quantity(spark_from), cores)
+    # Not above: what reads rows takes a second to load, and an archive often has nothing to do.
+    from .jobs import quality as judging
+    from .spread import Options
+
+    options = Options(data, tuple(topic or ()), parse_quantity(spark_from), cores)
     _end(judging.run(options), output)
 
 
@@ -143,7 +144,11 @@ def traffic(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Count the messages that are sealed by minute, topic, partition and key."""
-    options = counting.Options(data, tuple(topic or ()), parse_quantity(spark_from), cores)
+    from .jobs import traffic as counting
+    from .page import traffic_page
+    from .spread import Options
+
+    options = Options(data, tuple(topic or ()), parse_quantity(spark_from), cores)
     report = counting.run(options)
     if page is not None:
         page.write_text(traffic_page(report), encoding="utf-8")

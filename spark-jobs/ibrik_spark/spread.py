@@ -6,33 +6,32 @@ Rows never leave the task that reads them.
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from ibrik_log.errors import LogError
 from ibrik_log.volume import TopicFolder
 
-from .errors import JobError, UnreadablePartition, WrongVolume
+from .errors import JobError, UnreadablePartition
 from .segments import Piece, read
 from .slices import Slice, cut
 from .volume import MountedVolume
 from .work import spark
 
+SPARK_BYTES = 4 * 1024**3  # below, this process is done before Spark has started
 Found: TypeAlias = dict[str, Any]
 Look: TypeAlias = Callable[[Path, Slice], Found]
 
 
-def chosen(volume: MountedVolume, names: Sequence[str]) -> list[TopicFolder]:
-    """The topics of these names, or all; WrongVolume names what is not there."""
-    folders = volume.topics()
-    missing = sorted(set(names) - {folder.name for folder in folders})
-    if missing:
-        raise WrongVolume(
-            f"{volume.data} does not hold {', '.join(missing)}; check the name, and that its "
-            "broker's claim is mounted there"
-        )
-    return [folder for folder in folders if not names or folder.name in names]
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says of a look."""
+
+    data: Path
+    topics: Sequence[str] = ()
+    spark_bytes: int = SPARK_BYTES
+    cores: int | None = None
 
 
 def slices_of(volume: MountedVolume, folder: TopicFolder) -> list[Slice]:
@@ -51,14 +50,13 @@ def pieces(data: Path, slice_: Slice) -> Iterator[Piece]:
     yield from read(partition, slice_.start, slice_.end)
 
 
-def spread(
-    data: Path, slices: Sequence[Slice], look: Look, *, spark_bytes: int, cores: int | None
-) -> list[Found]:
+def spread(options: Options, slices: Sequence[Slice], look: Look) -> list[Found]:
     """What each look found, in the order of the slices."""
-    if sum(slice_.size_bytes for slice_ in slices) < spark_bytes:
+    data = options.data
+    if sum(slice_.size_bytes for slice_ in slices) < options.spark_bytes:
         return [_seen(look, data, slice_) for slice_ in slices]
     texts = [json.dumps(asdict(slice_)) for slice_ in slices]
-    with spark(cores) as session:
+    with spark(options.cores) as session:
         tasks = session.sparkContext.parallelize(texts, len(texts))
         answers = tasks.map(lambda text: _answer(look, data, text)).collect()
     return [_checked(json.loads(answer)) for answer in answers]

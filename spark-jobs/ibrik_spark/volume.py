@@ -5,6 +5,7 @@ broker's volume is an error, never an empty one: a claim that was not mounted lo
 """
 
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,6 +81,17 @@ class MountedVolume:
                 "`ibrik log adopt` makes it anew"
             )
         return topics
+
+    def named(self, names: Collection[str]) -> list[TopicFolder]:
+        """The topics of these names, or all; WrongVolume names what is not there."""
+        folders = self.topics()
+        missing = sorted(set(names) - {folder.name for folder in folders})
+        if missing:
+            raise WrongVolume(
+                f"{self.data} does not hold {', '.join(missing)}; check the name, and that its "
+                "broker's claim is mounted there"
+            )
+        return [folder for folder in folders if not names or folder.name in names]
 
     def topic(self, topic_id: str) -> TopicFolder:
         """One topic; WrongVolume when this volume does not have it."""

@@ -9,8 +9,9 @@ from ibrik_log.batch import encode
 from ibrik_log.log import Log
 from ibrik_log.record import Record
 from ibrik_spark.errors import ExitCode
-from ibrik_spark.jobs.quality import AHEAD_MS, Options, run
+from ibrik_spark.jobs.quality import AHEAD_MS, run
 from ibrik_spark.reports import Report
+from ibrik_spark.spread import Options
 from tests.spark.volumes import NOW_MS, TOPIC, append, fill, new_log
 
 FIELDS = {"records", "bytes", "nullKeys", "nullValues", "emptyValues", "repeatedIds", "damaged"}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ibrik_log.errors import LogError
 from ibrik_log.volume import TopicFolder
 from ibrik_spark.broker import Broker, KnownArchive, connect
-from ibrik_spark.errors import DamageFound, ExitCode, JobError, Superseded, WrongTable, WrongVolume
+from ibrik_spark.errors import DamageFound, ExitCode, JobError, Superseded, WrongTable
 from ibrik_spark.reports import Part, Report, timestamp
 from ibrik_spark.slices import Hole, Slice, Span, cut, tiled
 from ibrik_spark.table import Handle, Table, Topic
@@ -117,7 +117,7 @@ class _Run:
     async def archive(self) -> list[Part]:
         parts: list[Part] = []
         plans: list[Plan] = []
-        for folder in self._folders():
+        for folder in self._volume.named(self._options.topics):
             try:
                 plan = await self._plan(folder)
             except (JobError, LogError) as error:
@@ -131,17 +131,6 @@ class _Run:
             writer = self._writer(plans, stack.enter_context)
             parts += [await self._carry_out(plan, writer) for plan in plans]
         return parts
-
-    def _folders(self) -> list[TopicFolder]:
-        folders = self._volume.topics()
-        names = {folder.name for folder in folders}
-        missing = [name for name in self._options.topics if name not in names]
-        if missing:
-            raise WrongVolume(
-                f"{self._volume.data} does not hold {', '.join(missing)}; check the name, and that "
-                "its broker's claim is mounted there"
-            )
-        return [f for f in folders if not self._options.topics or f.name in self._options.topics]
 
     async def _plan(self, folder: TopicFolder) -> Plan | None:
         """What is to do for a topic; None when it does not wish to be archived, or is an old one.

@@ -6,7 +6,6 @@ is what a data engineer wants to know: nulls, sizes, ids that were published twi
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,27 +19,16 @@ from ibrik_spark.errors import ExitCode, JobError
 from ibrik_spark.reports import Part, Report, timestamp
 from ibrik_spark.segments import DamagedRange
 from ibrik_spark.slices import Slice
-from ibrik_spark.spread import Found, chosen, pieces, slices_of, spread
+from ibrik_spark.spread import Found, Options, pieces, slices_of, spread
 from ibrik_spark.volume import MountedVolume
 
 JOB = "quality"
-SPARK_BYTES = 4 * 1024**3  # below, this process is done before Spark has started
 ID_HEADERS = pa.array(["ce_id", "ibrik-id"])
 SIZE_BITS = 40
 OUTLIER_BITS = 6  # a record 64 times as large as the median
 AHEAD_MS = 300_000  # clocks of brokers differ; this is a clock that is wrong
 MAX_RANGES = 20  # damaged ranges that are listed of one partition
 COUNTS = ("records", "bytes", "nullKeys", "nullValues", "emptyValues", "repeatedIds", "damaged")
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the command line says."""
-
-    data: Path
-    topics: Sequence[str] = ()
-    spark_bytes: int = SPARK_BYTES
-    cores: int | None = None
 
 
 class QualityReport(Report):
@@ -72,7 +60,7 @@ def run(options: Options) -> Report:
     try:
         volume = MountedVolume.open(options.data)
         now_ms = int(started_s * 1000)
-        folders = chosen(volume, options.topics)
+        folders = volume.named(options.topics)
         parts += [_topic(options, volume, folder, now_ms) for folder in folders]
         code = ExitCode.worst([part.code for part in parts])
     except JobError as error:
@@ -83,7 +71,7 @@ def run(options: Options) -> Report:
 
 def _topic(options: Options, volume: MountedVolume, folder: TopicFolder, now_ms: int) -> Part:
     slices = slices_of(volume, folder)
-    found = spread(options.data, slices, look, spark_bytes=options.spark_bytes, cores=options.cores)
+    found = spread(options, slices, look)
     partitions = [
         summary(number, [f for f, s in zip(found, slices, strict=True) if s.partition == number])
         for number in sorted({slice_.partition for slice_ in slices})

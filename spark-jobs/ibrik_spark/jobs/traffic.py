@@ -8,7 +8,6 @@ import base64
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,25 +21,14 @@ from ibrik_spark.errors import ExitCode, JobError
 from ibrik_spark.reports import Part, Report, timestamp
 from ibrik_spark.segments import DamagedRange
 from ibrik_spark.slices import Slice
-from ibrik_spark.spread import Found, chosen, pieces, slices_of, spread
+from ibrik_spark.spread import Found, Options, pieces, slices_of, spread
 from ibrik_spark.volume import MountedVolume
 
 JOB = "traffic"
-SPARK_BYTES = 4 * 1024**3  # below, this process is done before Spark has started
 MINUTE_MS = 60_000
 KEYS_SENT = 1_000  # of one slice
 HOT_KEYS = 10
 QUIET_LISTED = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the command line says."""
-
-    data: Path
-    topics: Sequence[str] = ()
-    spark_bytes: int = SPARK_BYTES
-    cores: int | None = None
 
 
 class TrafficReport(Report):
@@ -83,7 +71,7 @@ def run(options: Options) -> Report:
     detail = ""
     try:
         volume = MountedVolume.open(options.data)
-        folders = chosen(volume, options.topics)
+        folders = volume.named(options.topics)
         parts += [_topic(options, volume, folder) for folder in folders]
         code = ExitCode.worst([part.code for part in parts])
     except JobError as error:
@@ -93,7 +81,7 @@ def run(options: Options) -> Report:
 
 def _topic(options: Options, volume: MountedVolume, folder: TopicFolder) -> Part:
     slices = slices_of(volume, folder)
-    found = spread(options.data, slices, look, spark_bytes=options.spark_bytes, cores=options.cores)
+    found = spread(options, slices, look)
     numbers = [slice_.partition for slice_ in slices]
     facts = summary(list(zip(numbers, found, strict=True)))
     code = ExitCode.DONE if facts["records"] else ExitCode.NOTHING_TO_DO
