@@ -12,6 +12,7 @@ from ibrik_spark.errors import ExitCode
 from ibrik_spark.jobs.quality import AHEAD_MS, run
 from ibrik_spark.reports import Report
 from ibrik_spark.spread import Options
+from tests.spark.needs import needs_spark
 from tests.spark.volumes import NOW_MS, TOPIC, append, fill, new_log
 
 FIELDS = {"records", "bytes", "nullKeys", "nullValues", "emptyValues", "repeatedIds", "damaged"}
@@ -130,7 +131,7 @@ def test_what_is_no_volume_and_what_it_does_not_hold_are_configuration(tmp_path:
     assert (report.code, "ordres" in report.detail) == (ExitCode.CONFIGURATION, True)
 
 
-@pytest.mark.slow
+@needs_spark
 def test_spark_finds_the_same(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     for _ in range(3):

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from ibrik_log.batch import encode
 from ibrik_log.log import Log
 from ibrik_log.record import Record
@@ -12,6 +10,7 @@ from ibrik_spark.errors import ExitCode
 from ibrik_spark.jobs.traffic import run
 from ibrik_spark.reports import Report
 from ibrik_spark.spread import Options
+from tests.spark.needs import needs_spark
 from tests.spark.volumes import NOW_MS, TOPIC, append, fill, new_log
 
 MINUTE_MS = 60_000
@@ -72,7 +71,7 @@ def test_nothing_that_is_sealed_is_nothing_to_do(tmp_path: Path) -> None:
     assert "nothing is sealed" in report.table()
 
 
-@pytest.mark.slow
+@needs_spark
 def test_spark_counts_the_same(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     for _ in range(3):

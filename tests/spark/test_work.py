@@ -1,6 +1,5 @@
 """The same slices by tasks of a real Spark; one session for all of it."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,10 @@ from ibrik_spark.jobs.archive import Options, run
 from ibrik_spark.slices import Slice, cut
 from ibrik_spark.work import Here, Tasks, Work, spark
 from tests.spark.lakes import commit, opened, table_of, table_rows, write
+from tests.spark.needs import NEEDS_SPARK
 from tests.spark.volumes import NOW_MS, TOPIC, fill, listed, new_log
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java"),
-    # Of pyspark's own making.
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning"),
-]
+pytestmark = NEEDS_SPARK
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from tests.support.kube_assets import asset
 CHART = Path(__file__).resolve().parents[2] / "helm" / "ibrik"
 HOME = "ibrik-system"
 COMMAND = (sys.executable, "-m", "ibrik_operator")
-STOP_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 100.0
 KUBERNETES = "1.34"
 IMAGE = "ibrik/broker:test"
 
