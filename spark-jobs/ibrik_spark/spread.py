@@ -4,20 +4,19 @@ A look is a function of a volume and a slice; what it finds is a small document 
 Rows never leave the task that reads them.
 """
 
-import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from ibrik_log.errors import LogError
 from ibrik_log.volume import TopicFolder
 
-from .errors import JobError, UnreadablePartition
+from .errors import UnreadablePartition
 from .segments import Piece, read
 from .slices import Slice, cut
 from .volume import MountedVolume
-from .work import spark
+from .work import in_tasks, spark
 
 SPARK_BYTES = 4 * 1024**3  # below, this process is done before Spark has started
 Found: TypeAlias = dict[str, Any]
@@ -55,11 +54,8 @@ def spread(options: Options, slices: Sequence[Slice], look: Look) -> list[Found]
     data = options.data
     if sum(slice_.size_bytes for slice_ in slices) < options.spark_bytes:
         return [_seen(look, data, slice_) for slice_ in slices]
-    texts = [json.dumps(asdict(slice_)) for slice_ in slices]
     with spark(options.cores) as session:
-        tasks = session.sparkContext.parallelize(texts, len(texts))
-        answers = tasks.map(lambda text: _answer(look, data, text)).collect()
-    return [_checked(json.loads(answer)) for answer in answers]
+        return in_tasks(session, slices, lambda slice_: _seen(look, data, slice_))
 
 
 def _seen(look: Look, data: Path, slice_: Slice) -> Found:
@@ -67,17 +63,3 @@ def _seen(look: Look, data: Path, slice_: Slice) -> Found:
         return look(data, slice_)
     except LogError as error:
         raise UnreadablePartition(f"{error}; the next run tries again") from error
-
-
-def _answer(look: Look, data: Path, text: str) -> str:
-    """What a task found, or the sentence of what it met: another try of Spark would not help."""
-    try:
-        return json.dumps(_seen(look, data, Slice(**json.loads(text))))
-    except JobError as error:
-        return json.dumps({"failed": str(error)})
-
-
-def _checked(found: Found) -> Found:
-    if "failed" in found:
-        raise UnreadablePartition(found["failed"])
-    return found

@@ -1,4 +1,4 @@
-"""Who writes the slices: this process when there are few, Spark's tasks when there are many.
+"""Who works on slices: this process when there are few, Spark's tasks when there are many.
 
 Starting Spark costs ten seconds, so it does the work where there is work to spread. Both call the
 same function for each slice.
@@ -7,15 +7,15 @@ same function for each slice.
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ibrik_log.errors import LogError
 
-from .errors import JobError, SegmentDeleted, TableFailed, WrongVolume
+from .errors import JobError, SegmentDeleted, TableFailed, UnreadablePartition, WrongVolume
 from .slices import Slice
 
 if TYPE_CHECKING:
@@ -62,16 +62,23 @@ class Tasks:
         from .files import Written
 
         work = self._work
-        texts = [json.dumps(asdict(slice_)) for slice_ in slices]
-        spread = self._session.sparkContext.parallelize(texts, len(texts))
-        answers = [
-            json.loads(text)
-            for text in spread.map(lambda text: _answer(work, location, text)).collect()
-        ]
-        for answer in answers:
-            if "error" in answer:
-                raise _ERRORS[answer["error"]](answer["detail"])
+        answers = in_tasks(
+            self._session, slices, lambda slice_: _write(work, location, slice_).document()
+        )
         return [Written.parse(answer) for answer in answers]
+
+
+def in_tasks(
+    session: "SparkSession", slices: Sequence[Slice], do: Callable[[Slice], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """What `do` says of each slice, in their order; what it raises in a task arrives as itself."""
+    texts = [json.dumps(asdict(slice_)) for slice_ in slices]
+    tasks = session.sparkContext.parallelize(texts, len(texts))
+    answers = [json.loads(text) for text in tasks.map(lambda text: _answer(do, text)).collect()]
+    for answer in answers:
+        if "error" in answer:
+            raise _ERRORS[answer["error"]](answer["detail"])
+    return [answer["found"] for answer in answers]
 
 
 class _Deleted(SegmentDeleted):
@@ -84,6 +91,7 @@ class _Deleted(SegmentDeleted):
 _ERRORS: dict[str, type[JobError]] = {
     "SegmentDeleted": _Deleted,
     "TableFailed": TableFailed,
+    "UnreadablePartition": UnreadablePartition,
     "WrongVolume": WrongVolume,
 }
 
@@ -96,18 +104,17 @@ def _write(work: Work, location: str, slice_: Slice) -> "Written":
     )
 
 
-def _answer(work: Work, location: str, text: str) -> str:
-    """What became of a slice, or why nothing did when another try would not help."""
+def _answer(do: Callable[[Slice], dict[str, Any]], text: str) -> str:
+    """What there is to say of a slice, or why nothing is when another try would not help."""
     try:
-        written = _write(work, location, Slice(**json.loads(text)))
+        return json.dumps({"found": do(Slice(**json.loads(text)))})
     except JobError as error:
         name = type(error).__name__
         return json.dumps(
             {"error": name if name in _ERRORS else "TableFailed", "detail": str(error)}
         )
     except LogError as error:
-        return json.dumps({"error": "TableFailed", "detail": str(error)})
-    return json.dumps(written.document())
+        return json.dumps({"error": "UnreadablePartition", "detail": str(error)})
 
 
 @contextmanager

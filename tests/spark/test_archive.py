@@ -17,7 +17,7 @@ from ibrik_spark.errors import ExitCode, Superseded
 from ibrik_spark.jobs.archive import Options, run
 from ibrik_spark.reports import TERMINATION_BYTES, Part, Report, exit_code
 from tests.spark.lakes import commit, parquet_files, table_of, table_rows, write
-from tests.spark.volumes import LARGE, TOPIC, fill, new_log
+from tests.spark.volumes import LARGE, TOPIC, break_a_batch, fill, new_log
 
 COMMAND = (sys.executable, "-m", "ibrik_spark", "archive")
 
@@ -35,13 +35,6 @@ def seal_more(folder: Path) -> None:
     log = Log.open(RealDisk(), folder / "data" / "topics" / TOPIC / "1", LARGE)
     fill(log, 3)
     log.close()
-
-
-def break_a_batch(folder: Path) -> None:
-    path = min((folder / "data" / "topics" / TOPIC / "1").glob("*.log"))
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
 
 
 async def archive(folder: Path, **options: Any) -> Report:
@@ -86,7 +79,7 @@ async def test_files_of_a_run_that_was_killed_before_its_commit_are_nobodys(fold
 
 
 async def test_damage_ends_a_partition_after_what_lies_before_it(folder: Path) -> None:
-    break_a_batch(folder)
+    break_a_batch(folder / "data")
     report = await archive(folder)
     assert (report.code, report.rows) == (ExitCode.CONFIGURATION, 3)
     (part,) = report.parts
@@ -98,7 +91,7 @@ async def test_damage_ends_a_partition_after_what_lies_before_it(folder: Path) -
 
 
 async def test_a_gap_is_recorded_when_that_is_wished(folder: Path) -> None:
-    break_a_batch(folder)
+    break_a_batch(folder / "data")
     await archive(folder)
     report = await archive(folder, records_gaps=True)
     assert (report.code, report.rows) == (ExitCode.DONE, 3)

@@ -12,7 +12,7 @@ from ibrik_spark.files import BELOW_START, LAST_TIME_MS, Written, write_slice
 from ibrik_spark.slices import Slice
 from ibrik_spark.store import Store
 from tests.spark.lakes import as_json, commit, opened, parquet_files, table_of, table_rows, write
-from tests.spark.volumes import NOW_MS, TOPIC, append, fill, new_log
+from tests.spark.volumes import NOW_MS, TOPIC, append, break_a_batch, fill, new_log
 
 DAY_MS = 86_400_000
 
@@ -25,13 +25,6 @@ def three_batches(folder: Path) -> None:
     log = new_log(folder / "data")
     fill(log, 3)
     log.close()
-
-
-def break_the_second_batch(folder: Path) -> None:
-    path = segments(folder)[0]
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
 
 
 def test_every_kind_of_record_is_in_the_table_as_it_was_sent(tmp_path: Path) -> None:
@@ -90,7 +83,7 @@ def test_times_that_no_reader_knows_are_damage(tmp_path: Path) -> None:
 
 def test_damage_ends_a_slice_and_what_lies_before_it_is_kept(tmp_path: Path) -> None:
     three_batches(tmp_path)
-    break_the_second_batch(tmp_path)
+    break_a_batch(tmp_path / "data")
     (written,) = write(tmp_path)
     assert written.damage is not None
     assert (written.damage.from_offset, written.damage.to_offset) == (3, 6)
@@ -100,7 +93,7 @@ def test_damage_ends_a_slice_and_what_lies_before_it_is_kept(tmp_path: Path) -> 
 
 def test_a_recorded_gap_is_a_row_and_the_table_counts_as_whole(tmp_path: Path) -> None:
     three_batches(tmp_path)
-    break_the_second_batch(tmp_path)
+    break_a_batch(tmp_path / "data")
     (written,) = write(tmp_path, records_gaps=True)
     assert [(gap.from_offset, gap.to_offset) for gap in written.gaps] == [(3, 6)]
     table = table_of(tmp_path)
@@ -131,7 +124,7 @@ def test_what_was_deleted_first_is_a_gap_in_front(tmp_path: Path) -> None:
 
 def test_what_was_written_survives_the_way_from_a_task(tmp_path: Path) -> None:
     three_batches(tmp_path)
-    break_the_second_batch(tmp_path)
+    break_a_batch(tmp_path / "data")
     for records_gaps in (False, True):
         for written in write(tmp_path, records_gaps=records_gaps):
             assert Written.parse(as_json(written.document())) == written

@@ -12,8 +12,7 @@ from ibrik_spark.errors import ExitCode
 from ibrik_spark.jobs.quality import AHEAD_MS, run
 from ibrik_spark.reports import Report
 from ibrik_spark.spread import Options
-from tests.spark.needs import needs_spark
-from tests.spark.volumes import NOW_MS, TOPIC, append, fill, new_log
+from tests.spark.volumes import NOW_MS, TOPIC, append, break_a_batch, fill, new_log
 
 FIELDS = {"records", "bytes", "nullKeys", "nullValues", "emptyValues", "repeatedIds", "damaged"}
 
@@ -82,10 +81,7 @@ def test_a_flipped_bit_is_named_with_its_offsets(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     fill(log, 3)
     log.close()
-    path = min((tmp_path / "topics" / TOPIC / "1").glob("*.log"))
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
+    break_a_batch(tmp_path)
     report = judged(tmp_path)
     assert report.code is ExitCode.CONFIGURATION
     assert facts(report)["damaged"] == 3
@@ -129,13 +125,3 @@ def test_what_is_no_volume_and_what_it_does_not_hold_are_configuration(tmp_path:
     new_log(tmp_path / "data").close()
     report = judged(tmp_path / "data", topics=("ordres",))
     assert (report.code, "ordres" in report.detail) == (ExitCode.CONFIGURATION, True)
-
-
-@needs_spark
-def test_spark_finds_the_same(tmp_path: Path) -> None:
-    log = new_log(tmp_path)
-    for _ in range(3):
-        fill(log, 2)
-    log.close()
-    here, spread = judged(tmp_path), judged(tmp_path, spark_bytes=0, cores=2)
-    assert here.parts == spread.parts

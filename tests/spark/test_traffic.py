@@ -10,8 +10,7 @@ from ibrik_spark.errors import ExitCode
 from ibrik_spark.jobs.traffic import run
 from ibrik_spark.reports import Report
 from ibrik_spark.spread import Options
-from tests.spark.needs import needs_spark
-from tests.spark.volumes import NOW_MS, TOPIC, append, fill, new_log
+from tests.spark.volumes import NOW_MS, append, break_a_batch, fill, new_log
 
 MINUTE_MS = 60_000
 FIRST_MS = NOW_MS // MINUTE_MS * MINUTE_MS
@@ -54,10 +53,7 @@ def test_what_cannot_be_read_is_said_and_not_counted(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     fill(log, 3)
     log.close()
-    path = min((tmp_path / "topics" / TOPIC / "1").glob("*.log"))
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
+    break_a_batch(tmp_path)
     (part,) = counted(tmp_path).parts
     assert (part.rows, part.facts["damaged"]) == (6, 3)
 
@@ -69,13 +65,3 @@ def test_nothing_that_is_sealed_is_nothing_to_do(tmp_path: Path) -> None:
     report = counted(tmp_path)
     assert report.code is ExitCode.NOTHING_TO_DO
     assert "nothing is sealed" in report.table()
-
-
-@needs_spark
-def test_spark_counts_the_same(tmp_path: Path) -> None:
-    log = new_log(tmp_path)
-    for _ in range(3):
-        fill(log, 2)
-    log.close()
-    here, spread = counted(tmp_path), counted(tmp_path, spark_bytes=0, cores=2)
-    assert here.parts == spread.parts

@@ -43,6 +43,14 @@ def fill(log: Log, batches: int, *, records: int = 3) -> None:
     log.roll(NOW_MS)
 
 
+def break_a_batch(data: Path) -> None:
+    """Flip one bit in the middle of the oldest segment."""
+    path = min((data / "topics" / TOPIC / "1").glob("*.log"))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
 def listed(data: Path) -> SealedPartition:
     volume = MountedVolume.open(data)
     return volume.partition(volume.topic(TOPIC), 1)

@@ -65,10 +65,7 @@ def spark_schedule(pool: Document, slot: Slot, defaults: Defaults) -> dict[str, 
     return {
         **_child(pool, slot, SPARK_API, "ScheduledSparkApplication", slot_name(pool, slot)),
         "spec": {
-            "schedule": slot.schedule,
-            "timeZone": slot.time_zone,
-            "concurrencyPolicy": "Forbid",
-            "suspend": slot.is_suspended,
+            **_timing(slot),
             "successfulRunHistoryLimit": 1,
             "failedRunHistoryLimit": 3,
             "template": _application(pool, slot, defaults),
@@ -89,10 +86,7 @@ def cron_job(pool: Document, slot: Slot, defaults: Defaults) -> dict[str, Any]:
     return {
         **_child(pool, slot, "batch/v1", "CronJob", slot_name(pool, slot)),
         "spec": {
-            "schedule": slot.schedule,
-            "timeZone": slot.time_zone,
-            "concurrencyPolicy": "Forbid",
-            "suspend": slot.is_suspended,
+            **_timing(slot),
             "startingDeadlineSeconds": START_S,
             "successfulJobsHistoryLimit": 1,
             "failedJobsHistoryLimit": 3,
@@ -128,6 +122,16 @@ def lake_claim(pool: Document, ordinal: int, claim: Claim) -> dict[str, Any]:
             "resources": {"requests": {"storage": format_quantity(claim.size)}},
             **named,
         },
+    }
+
+
+def _timing(slot: Slot) -> dict[str, Any]:
+    """The words that both kinds of schedules have for it."""
+    return {
+        "schedule": slot.schedule,
+        "timeZone": slot.time_zone,
+        "concurrencyPolicy": "Forbid",
+        "suspend": slot.is_suspended,
     }
 
 

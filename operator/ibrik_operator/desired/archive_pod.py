@@ -18,7 +18,8 @@ from ibrik_api.kubernetes import (
 )
 from ibrik_api.quantities import MIB, format_quantity, parse_quantity
 from ibrik_api.resources.pool import PoolArchive
-from ibrik_operator.desired.broker_set import DATA_FOLDER, USER_ID
+from ibrik_operator.desired.broker_set import DATA_FOLDER
+from ibrik_operator.desired.common import CONTAINER_SECURITY, POD_SECURITY
 from ibrik_operator.desired.spec import pool_spec
 from ibrik_operator.keys import Document
 
@@ -58,15 +59,7 @@ def pod_template(
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "activeDeadlineSeconds": DEADLINE_S,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": USER_ID,
-            "runAsGroup": USER_ID,
-            # That of the broker: with another one the data would change hands.
-            "fsGroup": USER_ID,
-            "fsGroupChangePolicy": "OnRootMismatch",
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": POD_SECURITY,
         "affinity": {"podAffinity": _beside(name, ordinal)},
         "containers": [{**_container(archive), **container}],
         "volumes": _volumes(name, archive, ordinal),
@@ -122,11 +115,7 @@ def _container(archive: PoolArchive) -> dict[str, Any]:
             {"name": "IBRIK_SPARK_TERMINATION_LOG", "value": TERMINATION_LOG},
             {"name": "HOME", "value": "/tmp"},  # noqa: S108
         ],
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": CONTAINER_SECURITY,
         "terminationMessagePath": TERMINATION_LOG,
         "terminationMessagePolicy": "File",
         "volumeMounts": mounts,

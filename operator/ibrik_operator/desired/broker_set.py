@@ -19,13 +19,12 @@ from ibrik_api.kubernetes import (
 )
 from ibrik_api.quantities import format_quantity
 from ibrik_api.resources.pool import BrokerPoolSpec
-from ibrik_operator.desired.common import child
+from ibrik_operator.desired.common import CONTAINER_SECURITY, POD_SECURITY, child
 from ibrik_operator.desired.config import CONFIG_FILE, settings_of
 from ibrik_operator.desired.spec import pool_spec
 from ibrik_operator.documents import digest
 from ibrik_operator.keys import Document
 
-USER_ID = 65_532
 DATA_FOLDER = "/var/lib/ibrik"
 CONFIG_FOLDER, ADMIN_FOLDER, CREDENTIALS_FOLDER = (
     "/etc/ibrik/config",
@@ -117,14 +116,7 @@ def _pod(pool: Document, spec: BrokerPoolSpec, defaults: Defaults) -> dict[str, 
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": GRACE_S,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": USER_ID,
-            "runAsGroup": USER_ID,
-            "fsGroup": USER_ID,
-            "fsGroupChangePolicy": "OnRootMismatch",
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": POD_SECURITY,
         "topologySpreadConstraints": own.topology_spread or _spread(name),
         "containers": [_container(pool, spec, defaults)],
         "volumes": _volumes(name),
@@ -150,11 +142,7 @@ def _container(pool: Document, spec: BrokerPoolSpec, defaults: Defaults) -> dict
         ],
         "env": _environment(pool, spec),
         "resources": spec.resources.document(),
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": CONTAINER_SECURITY,
         "startupProbe": _probe("/healthz", every_s=2, failures=150),
         "livenessProbe": _probe("/healthz", every_s=10, failures=6),
         "readinessProbe": _probe("/readyz", every_s=3, failures=2),

@@ -7,6 +7,23 @@ from ibrik_api.kubernetes import DESIRED_HASH, pool_labels
 from ibrik_operator.documents import digest
 from ibrik_operator.keys import Document
 
+USER_ID = 65532  # of both images, so that a volume has one owner
+POD_SECURITY = {
+    "runAsNonRoot": True,
+    "runAsUser": USER_ID,
+    "runAsGroup": USER_ID,
+    # One group in all pods that mount a volume: with another one its data would change hands.
+    "fsGroup": USER_ID,
+    "fsGroupChangePolicy": "OnRootMismatch",
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+CONTAINER_SECURITY = {
+    "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
+    "capabilities": {"drop": ["ALL"]},
+}
+"""What the restricted profile of Kubernetes asks for, and more."""
+
 
 def child(pool: Document, api_version: str, kind: str, name: str) -> dict[str, Any]:
     """An object that goes with its pool; the builders add what it is for."""

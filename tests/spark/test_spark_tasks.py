@@ -12,10 +12,10 @@ from ibrik_spark.jobs.archive import Options, run
 from ibrik_spark.slices import Slice, cut
 from ibrik_spark.work import Here, Tasks, Work, spark
 from tests.spark.lakes import commit, opened, table_of, table_rows, write
-from tests.spark.needs import NEEDS_SPARK
+from tests.spark.sessions import STARTS_SPARK
 from tests.spark.volumes import NOW_MS, TOPIC, fill, listed, new_log
 
-pytestmark = NEEDS_SPARK
+pytestmark = STARTS_SPARK
 
 
 @pytest.fixture(scope="module")
