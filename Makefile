@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+S3_STAMP := $(VENV)/s3/.installed
 RUNS ?= 200
 FLIPS ?= 10000
 TOPIC ?= orders
@@ -24,6 +25,11 @@ $(STAMP): requirements/dev.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(STAMP)
 
+$(S3_STAMP): requirements/s3.lock
+	$(PYTHON) -m venv $(VENV)/s3
+	$(VENV)/s3/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/s3.lock
+	@touch $(S3_STAMP)
+
 ##@ Everyday
 setup: $(STAMP) ## Make the virtual environment from the lock file
 demo: $(STAMP) ## A broker, 336,776 real flights, a hard kill, and proof that nothing was lost
@@ -34,7 +40,7 @@ demo-shared: $(STAMP) ## A group of four workers, two of them killed; every flig
 	$(BIN)/python examples/shared-group/demo.py
 lake-demo: $(STAMP) ## 336,776 flights into a table, the job killed three times, every flight exactly once
 	$(BIN)/python examples/lake/demo.py
-test: check ## All that gates a change: check, property, contract, integration, crash and bit-flip tests, coverage
+test: check $(S3_STAMP) ## All that gates a change: check, property, contract, integration, crash and bit-flip tests, coverage
 	$(BIN)/python -m pytest -n 2 -m slow --cov --cov-append --cov-report= tests
 	$(BIN)/python tests/coverage_floor.py
 	$(BIN)/python -m tests.crash --runs 10
@@ -69,6 +75,7 @@ lock: $(STAMP) ## Resolve the lock files anew (no index lines)
 	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --extra operator --output-file requirements/operator.lock pyproject.toml
 	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --extra spark --output-file requirements/spark.lock pyproject.toml
 	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --only-build-deps --build-deps-for wheel --output-file requirements/build.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --generate-hashes --output-file requirements/s3.lock requirements/s3.in
 
 ##@ Proof
 crash: $(STAMP) ## Kill a real broker under load RUNS times, and the simulated disk at random operations

@@ -20,6 +20,7 @@ from .schema import FILE_SCHEMA, DataFile
 from .segments import DamagedRange, Piece, read
 from .slices import Slice
 from .store import Store
+from .target import store_at
 from .volume import MountedVolume
 
 ROW_GROUP_BYTES = 64 * 1024 * 1024
@@ -65,7 +66,7 @@ def write_slice(
     """Read the records of a slice and write them; the volume is opened anew, as in a task."""
     volume = MountedVolume.open(data)
     partition = volume.partition(volume.topic(slice_.topic_id), slice_.partition)
-    writer = _Writer(Store(location), slice_.partition, now_ms)
+    writer = _Writer(store_at(location), slice_.partition, now_ms)
     gaps: list[DamagedRange] = []
     end = slice_.gap_start
     damage = None

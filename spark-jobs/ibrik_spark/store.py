@@ -1,92 +1,57 @@
-"""The folder of a table: the one place that makes files in it, and makes them last.
+"""Where the files of a table lie: the one place that makes them, and makes them last.
 
-A file is never overwritten, and it is on the disk, together with its name, before it is committed.
+A file is never overwritten, and it is there for good, with its name, before it is committed. How
+that is done say `folder` and `bucket`; `target` knows which one it is.
 """
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
 from typing import BinaryIO
 
-from .errors import TableFailed, WrongTable
+import pyarrow as pa
+
+from .errors import JobError, TableFailed
+
+ADVICE = "check that the target is mounted, writable and not full. The next run goes on from here"
 
 
-class Store:
-    """The folder of one table."""
+class Store(ABC):
+    """The place of one table. Errors are a job's: who asks need not know what kind it is."""
 
-    def __init__(self, location: str) -> None:
-        if "://" in location:
-            raise WrongTable(f"{location}: a target is a folder; other stores are not served yet")
-        self.location = location
-        self._root = Path(location)
+    location: str
 
+    @property
+    def options(self) -> dict[str, str]:
+        """What delta-rs has to know besides the location."""
+        return {}
+
+    @abstractmethod
     def make(self) -> None:
-        """Make the folder, durably."""
-        with self._failing("make the folder"):
-            self._make_folder(self._root)
+        """Make the place itself, durably."""
 
+    @abstractmethod
     def is_in_use(self) -> bool:
         """Whether something lies there that is not the beginning of a table."""
-        with self._failing("list"):
-            if not self._root.is_dir():
-                return self._root.exists()
-            return any(entry.name != "_delta_log" for entry in self._root.iterdir())
 
-    @contextmanager
-    def create(self, path: str) -> Iterator[BinaryIO]:
+    @abstractmethod
+    def create(self, path: str) -> AbstractContextManager[BinaryIO]:
         """A new file; when the block ends without an error, file and name survive a power cut."""
-        target = self._root / path
-        with self._failing(f"write {path}"):
-            self._make_folder(target.parent)
-            with target.open("xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            self._flush_folder(target.parent)
 
-    def read(self, path: str) -> Path:
-        return self._root / path
+    @abstractmethod
+    def read(self, path: str) -> pa.NativeFile:
+        """An open file of the table."""
 
+    @abstractmethod
     def size_bytes(self, path: str) -> int:
-        with self._failing(f"read {path}"):
-            return (self._root / path).stat().st_size
+        """How large a file became."""
 
+    @abstractmethod
     def flush_log(self) -> None:
-        """Make the commits survive a power cut; what writes them does not.
+        """Make the commits survive a power cut.
 
         Only then may anybody be told, who deletes what is in the table from the log.
         """
-        log = self._root / "_delta_log"
-        with self._failing("flush the commits"):
-            newest = max(log.glob("*.json"), default=None)
-            if newest is not None:
-                handle = os.open(newest, os.O_RDONLY)
-                try:
-                    os.fsync(handle)
-                finally:
-                    os.close(handle)
-            self._flush_folder(log)
 
-    def _make_folder(self, folder: Path) -> None:
-        if not folder.is_dir():
-            self._make_folder(folder.parent)
-            folder.mkdir(exist_ok=True)
-            self._flush_folder(folder.parent)
-
-    def _flush_folder(self, folder: Path) -> None:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-    @contextmanager
-    def _failing(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise TableFailed(
-                f"cannot {what} in {self.location}: {error.strerror or error}; check that the "
-                "target is mounted, writable and not full. The next run goes on from here"
-            ) from error
+    def failure(self, what: str, said: str) -> JobError:
+        """What to say and do when a library could not do `what`, and said so in its own words."""
+        return TableFailed(f"cannot {what} the table {self.location}: {said[:300]}; {ADVICE}")

@@ -17,18 +17,15 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, CommitProperties, Transaction
 
-from .errors import Superseded, TableFailed, WrongTable
+from .errors import JobError, Superseded, WrongTable
 from .schema import SCHEMA, DataFile
 from .slices import Hole, Span, tiled
 from .store import Store
+from .target import store_at
 
 CLUSTER, TOPIC_ID = "ibrik.clusterId", "ibrik.topicId"
 _CONCURRENT = "Concurrent transaction failed"
 _NOISE = re.compile(r"\x1b\[[0-9;]*m|[\s↳]+")
-_ADVICE = (
-    "check that the target is mounted, writable and not full, and that the credentials are valid; "
-    "the next run goes on from here"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +47,13 @@ class Table:
     def __init__(self, target: str, topic: Topic) -> None:
         self.topic = topic
         self.location = f"{target.rstrip('/')}/{topic.topic_id}"
-        self.store = Store(self.location)
+        self.store = store_at(self.location)
 
     def open(self) -> "Handle | None":
         """The table as it is now; None when there is none, WrongTable when it is another's."""
-        with _failing(self.location):
+        with _failing(self.store):
             try:
-                delta = DeltaTable(self.location)
+                delta = DeltaTable(self.location, storage_options=self.store.options)
             except TableNotFoundError:
                 delta = None
         if delta is None:
@@ -84,12 +81,13 @@ class Table:
                 partition_by=["date"],
                 name=self.topic.name,
                 configuration=configuration,
+                storage_options=self.store.options,
                 raise_if_key_not_exists=False,
             )
         except (DeltaError, OSError) as error:
             handle = self.open()
             if handle is None:
-                raise _failure("make", self.location, error) from error
+                raise _failure("make", self.store, error) from error
             return handle
         self.store.flush_log()
         handle = self.open()
@@ -161,14 +159,14 @@ class Handle:
                     f"another run has archived {topic.name} in the meantime; nothing of this one "
                     "is visible, and the next goes on from there"
                 ) from error
-            raise _failure("commit to", self._table.location, error) from error
+            raise _failure("commit to", self._table.store, error) from error
         except (DeltaError, OSError) as error:
-            raise _failure("commit to", self._table.location, error) from error
+            raise _failure("commit to", self._table.store, error) from error
         self._table.store.flush_log()
 
     def _spans(self) -> dict[int, list[Span]]:
         """What the live files hold, by partition; read from a file that does not tell it."""
-        with _failing(self._table.location):
+        with _failing(self._table.store):
             actions = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
         spans: dict[int, list[Span]] = {}
         for action in actions:
@@ -185,7 +183,7 @@ class Handle:
     def _read_spans(self, path: str) -> Iterator[tuple[int, Span]]:
         """One span for each run of rows that follow each other; a gap is a row of its own."""
         columns = ["partition", "offset", "gap_to"]
-        with _failing(self._table.location):
+        with _failing(self._table.store):
             rows = pq.read_table(self._table.store.read(path), columns=columns, partitioning=None)
         current: tuple[int, Span] | None = None
         for batch in rows.sort_by(
@@ -235,17 +233,16 @@ def _action(file: DataFile) -> AddAction:
     )
 
 
-def _failure(what: str, location: str, error: Exception) -> TableFailed:
+def _failure(what: str, store: Store, error: Exception) -> JobError:
     """One line of what delta-rs says in many, with colours."""
-    said = _NOISE.sub(" ", str(error)).strip()[:300]
-    return TableFailed(f"cannot {what} the table {location}: {said}; {_ADVICE}")
+    return store.failure(what, _NOISE.sub(" ", str(error)).strip())
 
 
 @contextmanager
-def _failing(location: str) -> Iterator[None]:
+def _failing(store: Store) -> Iterator[None]:
     try:
         yield
     except TableNotFoundError:
         raise
     except (DeltaError, OSError, pa.ArrowException) as error:
-        raise _failure("read", location, error) from error
+        raise _failure("read", store, error) from error

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ibrik_log.errors import LogError
 
-from .errors import JobError, SegmentDeleted, TableFailed, UnreadablePartition, WrongVolume
+from .errors import (
+    JobError,
+    SegmentDeleted,
+    TableFailed,
+    UnreadablePartition,
+    WrongTable,
+    WrongVolume,
+)
 from .slices import Slice
 
 if TYPE_CHECKING:
@@ -92,6 +99,7 @@ _ERRORS: dict[str, type[JobError]] = {
     "SegmentDeleted": _Deleted,
     "TableFailed": TableFailed,
     "UnreadablePartition": UnreadablePartition,
+    "WrongTable": WrongTable,
     "WrongVolume": WrongVolume,
 }
 

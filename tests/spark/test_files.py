@@ -9,8 +9,8 @@ from ibrik_log.batch import encode
 from ibrik_log.record import Record
 from ibrik_spark.errors import TableFailed
 from ibrik_spark.files import BELOW_START, LAST_TIME_MS, Written, write_slice
+from ibrik_spark.folder import Folder
 from ibrik_spark.slices import Slice
-from ibrik_spark.store import Store
 from tests.spark.lakes import as_json, commit, opened, parquet_files, table_of, table_rows, write
 from tests.spark.volumes import NOW_MS, TOPIC, append, break_a_batch, fill, new_log
 
@@ -131,7 +131,7 @@ def test_what_was_written_survives_the_way_from_a_task(tmp_path: Path) -> None:
 
 
 def test_a_file_is_never_overwritten(tmp_path: Path) -> None:
-    store = Store(str(tmp_path))
+    store = Folder(str(tmp_path))
     with store.create("date=2024-01-01/a.parquet") as file:
         file.write(b"first")
     with pytest.raises(TableFailed, match="File exists"), store.create("date=2024-01-01/a.parquet"):
