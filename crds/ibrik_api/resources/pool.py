@@ -45,6 +45,11 @@ PodPart = Annotated[
 """A part of a pod that Kubernetes itself defines and judges."""
 
 
+URL_ADVICE = (
+    "write url as s3://bucket/path, and where the store is as AWS_ENDPOINT_URL in its Secret"
+)
+
+
 class Reclaim(StrEnum):
     RETAIN = "Retain"
     DELETE = "Delete"
@@ -166,8 +171,8 @@ class ArchiveTarget(Model):
             field="secretRef",
         ),
         rule(
-            "!has(self.url)",
-            "tables in an object store are not served yet: leave url out and set claim",
+            "!has(self.url) || self.url.startsWith('s3://')",
+            f"tables lie in stores that speak S3: {URL_ADVICE}",
             field="url",
         ),
     )
@@ -175,7 +180,7 @@ class ArchiveTarget(Model):
     claim: Claim | None = None
     """A volume that is made for the tables of each broker. It stays when the pool goes."""
     url: Url | None = None
-    """A place in an object store, such as s3://bucket/path; not served yet."""
+    """A place in an object store, such as s3://bucket/path. The bucket has to be there."""
     secret_ref: ObjectReference | None = None
     """Secret whose keys become environment variables of the jobs, such as AWS_ACCESS_KEY_ID; left
     out, the identity of the pod opens the store."""

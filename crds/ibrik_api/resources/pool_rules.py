@@ -10,6 +10,7 @@ from ibrik_api.model import FieldError, json_pointer
 from ibrik_api.quantities import format_quantity, parse_quantity
 from ibrik_api.resources.pool import (
     MAX_POOL_NAME_LENGTH,
+    URL_ADVICE,
     ArchiveTarget,
     BrokerPool,
     BrokerPoolSpec,
@@ -107,11 +108,8 @@ def _target_findings(target: ArchiveTarget) -> Iterator[_Finding]:
         yield path, "exactly one of claim and url is needed: keep one"
     if target.secret_ref is not None and target.url is None:
         yield (*path, "secretRef"), "secretRef is for url: leave it out with a claim"
-    if target.url is not None:
-        yield (
-            (*path, "url"),
-            "tables in an object store are not served yet: leave url out and set claim",
-        )
+    if target.url is not None and not target.url.startswith("s3://"):
+        yield (*path, "url"), f"tables lie in stores that speak S3: {URL_ADVICE}"
 
 
 def _claim_changes(path: tuple[str, ...], old: Claim, new: Claim) -> Iterator[_Finding]:
