@@ -13,12 +13,17 @@ GOOD = (0, 2, 3)
 
 
 def run_job(job: str, data: Path, arguments: Sequence[str]) -> int:
+    """A job over a data folder."""
+    return run(job, ["--data", str(data), *arguments])
+
+
+def run(job: str, arguments: Sequence[str]) -> int:
     """The exit code of the command: 1 when somebody has to look, or a run failed."""
     if find_spec("pyarrow") is None or find_spec("ibrik_spark") is None:
         raise Failure(
             "the data jobs are not installed here; install them with: pip install 'ibrik[spark]'"
         )
-    command = [sys.executable, "-m", "ibrik_spark", job, "--data", str(data), *arguments]
+    command = [sys.executable, "-m", "ibrik_spark", job, *arguments]
     sys.stdout.flush()
     ended = subprocess.run(command, check=False)  # noqa: S603 - our own program
     return 0 if ended.returncode in GOOD else REFUSED

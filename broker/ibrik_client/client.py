@@ -10,8 +10,15 @@ from ibrik_client.background import Background
 from ibrik_client.calls import Resource
 from ibrik_client.errors import IbrikError, InvalidRequest
 from ibrik_client.leasing import Lease
-from ibrik_client.messages import Ack, Headers, encode_envelope, key_bytes, payload_of
-from ibrik_client.publisher import NDJSON, Identities, Publisher, batch_results
+from ibrik_client.messages import Ack, Headers, RawAck, encode_envelope, key_bytes, payload_of
+from ibrik_client.publisher import (
+    NDJSON,
+    RAW_BATCH,
+    Identities,
+    Publisher,
+    batch_results,
+    raw_results,
+)
 from ibrik_client.reading import Reader, topic_path
 from ibrik_client.retry import RetryPolicy, with_retries
 from ibrik_client.subscribing import MAX_IN_FLIGHT, WAIT_S, Subscription
@@ -94,6 +101,24 @@ class Client(Reader):
         async with self.publisher(topic) as publisher:
             futures = [await publisher.send(value, **options) for value in values]
         return [future.result() for future in futures]
+
+    async def publish_raw(self, topic: str, batches: bytes, *, partition: int) -> list[RawAck]:
+        """Publish record batches (Kafka's format v2) as they are, into one partition.
+
+        A batch with a producer's id and sequence is repeated safely, however much later; one
+        without may be doubled by a retry. A hole in the sequence is refused with
+        `out-of-order-sequence`, whose `expected_sequence` is in the problem document.
+        """
+
+        async def attempt() -> Answer:
+            return await self._transport.request(
+                "POST",
+                f"{topic_path(topic)}/batch",
+                headers={"Content-Type": RAW_BATCH, "Ibrik-Partition": str(partition)},
+                body=batches,
+            )
+
+        return raw_results((await with_retries(self._policy, attempt)).json())
 
     def publisher(
         self, topic: str, *, acks: str = "durable", deadline_s: float | None = None, **limits: int

@@ -43,6 +43,16 @@ class Ack(NamedTuple):
     """The message's own id: the caller's, or the one that the client made."""
 
 
+class RawAck(NamedTuple):
+    """What the broker promised for one record batch."""
+
+    partition: int
+    offset: int
+    """Of its first record."""
+    records: int
+    is_duplicate: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message as it was read."""

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from ibrik_client.errors import IbrikError, ServerFailed, Unavailable, error_of
-from ibrik_client.messages import Ack, Headers, encode_envelope
+from ibrik_client.messages import Ack, Headers, RawAck, encode_envelope
 from ibrik_client.retry import NO_RETRY, RetryPolicy, with_retries
 from ibrik_client.transport import Transport
 
@@ -22,6 +22,7 @@ BATCH_RECORDS = 1_000
 BATCH_BYTES = 1024 * 1024
 PENDING_BYTES = 8 * 1024 * 1024
 NDJSON = "application/x-ndjson"
+RAW_BATCH = "application/vnd.ibrik.batch"
 
 
 class Identities:
@@ -254,3 +255,14 @@ def _result(item: Mapping[str, Any], durability: str) -> Ack | IbrikError:
         is_duplicate=item.get("duplicate", False),
         timestamp=item.get("timestamp", ""),
     )
+
+
+def raw_results(document: Any) -> list[RawAck]:
+    """The answer to raw batches, batch by batch."""
+    try:
+        return [
+            RawAck(item["partition"], item["offset"], item["count"], item["duplicate"])
+            for item in document["batches"]
+        ]
+    except (KeyError, TypeError) as error:
+        raise ServerFailed("the broker's answer to raw batches is not understood") from error

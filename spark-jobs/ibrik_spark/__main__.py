@@ -155,6 +155,64 @@ def traffic(
     _end(report, output)
 
 
+@app.command()
+def replay(
+    *,
+    target: Annotated[str, typer.Option(help="The folder of the tables.")],
+    topic: Annotated[str, typer.Option(help="The archived topic: its name, or its id.")],
+    server: Annotated[
+        str, typer.Option(envvar="IBRIK_SERVER", help="Address of the broker's HTTP door.")
+    ] = "http://127.0.0.1:8080",
+    token_file: Annotated[
+        Path | None,
+        typer.Option(envvar="IBRIK_TOKEN_FILE", help="File whose first line is the token."),
+    ] = None,
+    from_: Annotated[
+        str, typer.Option("--from", help="earliest, an offset, or a time in RFC 3339.")
+    ] = "earliest",
+    to: Annotated[str | None, typer.Option("--to", help="End before this offset or time.")] = None,
+    partition: Annotated[
+        list[int] | None, typer.Option(min=0, help="Only this partition; may repeat.")
+    ] = None,
+    into: Annotated[
+        str | None, typer.Option(metavar="TOPIC", help="Publish to this topic, not to a new one.")
+    ] = None,
+    channel: Annotated[
+        str | None, typer.Option(help="Have the new topic delivered to this channel.")
+    ] = None,
+    rate: Annotated[int | None, typer.Option(min=1, help="Records a second at most.")] = None,
+    name: Annotated[
+        str, typer.Option("--run", help="Name of the run: another one begins anew.")
+    ] = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="Even into the topic that was archived.")
+    ] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what a run would do.")] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Publish records of a table once more, to a topic or a channel, each once."""
+    from .jobs import replay as replaying
+
+    if into is not None and channel is not None:
+        raise typer.BadParameter("write one of --into and --channel")
+    options = replaying.Options(
+        target=target,
+        topic=topic,
+        server=server,
+        token=_first_line(token_file),
+        start=from_,
+        end=to,
+        partitions=tuple(partition or ()),
+        into=into,
+        channel=channel,
+        rate=rate,
+        name=name,
+        is_forced=force,
+        is_plan=plan,
+    )
+    _end(asyncio.run(replaying.run(options)), output)
+
+
 def _first_line(path: Path | None) -> str | None:
     if path is None:
         return None

@@ -43,7 +43,7 @@ class Broker:
 
     async def archive(self, topic: str) -> KnownArchive | None:
         """What is known of the topic of this name; None when the broker does not serve it."""
-        with _refusals(f"ask for the archive of {topic}"):
+        with refusals(f"ask for the archive of {topic}"):
             try:
                 view = await self._admin.archive(topic)
             except IbrikError as error:
@@ -60,7 +60,7 @@ class Broker:
 
     async def roll(self, topic: str, min_age: str) -> None:
         """Seal what is older than a run's period, so that a quiet topic is archived too."""
-        with _refusals(f"roll {topic}"):
+        with refusals(f"roll {topic}"):
             await self._admin.roll_topic(topic, min_age=min_age)
 
     async def report(
@@ -73,7 +73,7 @@ class Broker:
         last_run: dict[str, Any] | None,
     ) -> None:
         """Tell what is proved to be in the table; retention may delete it from the log then."""
-        with _refusals(f"tell how far {topic} is archived"):
+        with refusals(f"tell how far {topic} is archived"):
             await self._admin.report_archive(
                 topic,
                 topic_id=topic_id,
@@ -96,7 +96,8 @@ async def connect(admin_url: str, token: str | None) -> AsyncIterator[Broker]:
 
 
 @contextmanager
-def _refusals(what: str) -> Iterator[None]:
+def refusals(what: str) -> Iterator[None]:
+    """What the client raises, as what ends a job."""
     try:
         yield
     except (Unavailable, ServerFailed) as error:

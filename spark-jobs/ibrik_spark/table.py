@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
@@ -95,6 +96,24 @@ class Table:
         return handle
 
 
+def open_known(target: str, topic_id: str) -> "Handle":
+    """The table of a topic id, which says itself whose it is: topic and volume may be gone."""
+    table = Table(target, Topic("", topic_id, topic_id))
+    with _failing(table.store):
+        try:
+            delta = DeltaTable(table.location, storage_options=table.store.options)
+        except TableNotFoundError as error:
+            raise WrongTable(
+                f"there is no table at {table.location}; check the target, and that the topic is "
+                "archived"
+            ) from error
+        metadata = delta.metadata()
+    table.topic = Topic(
+        metadata.configuration.get(CLUSTER, ""), topic_id, metadata.name or topic_id
+    )
+    return Handle(table, delta)
+
+
 class Handle:
     """The table at one version. One commit, then open it anew."""
 
@@ -105,6 +124,23 @@ class Handle:
         self.table_id = str(metadata.id)
         self.version = delta.version()
         self._refuse_another(metadata.configuration)
+
+    @property
+    def topic(self) -> Topic:
+        return self._table.topic
+
+    @property
+    def location(self) -> str:
+        return self._table.location
+
+    @property
+    def store(self) -> Store:
+        return self._table.store
+
+    def dataset(self) -> ds.Dataset:
+        """The rows of this version, for whom reads them with Arrow."""
+        with _failing(self.store):
+            return self._delta.to_pyarrow_dataset()
 
     def archived_up_to(self, partition: int) -> int | None:
         """The first offset of the partition that no commit has brought; None before the first."""
@@ -236,6 +272,13 @@ def _action(file: DataFile) -> AddAction:
 def _failure(what: str, store: Store, error: Exception) -> JobError:
     """One line of what delta-rs says in many, with colours."""
     return store.failure(what, _NOISE.sub(" ", str(error)).strip())
+
+
+@contextmanager
+def reading(handle: Handle) -> Iterator[None]:
+    """What goes wrong while rows of this table are read, as what ends a job."""
+    with _failing(handle.store):
+        yield
 
 
 @contextmanager

@@ -123,6 +123,16 @@ def test_a_folder_is_archived_and_its_broker_knows(ibrik: Command, broker: Broke
     status = json.loads(ibrik("archive", "status", "kept", "-o", "json").stdout)
     assert (status["lag"], status["lastRun"]["code"]) == (0, 2)
     assert status["table"]["url"].startswith(lake)
+    again = ("replay", "from-archive", "kept", "--target", lake, "--from", "1")
+    planned = ibrik(*again, "--dry-run")
+    assert (planned.returncode, planned.stderr) == (0, "")
+    assert planned.stdout == "kept/0  offsets 1 to 1  1 records\n"
+    replayed = json.loads(ibrik(*again, "-o", "json").stdout)
+    consumed = ibrik("consume", replayed["topics"][0]["into"], "--from", "earliest", "--max", "1")
+    assert consumed.stdout.split()[-1] == "2"
+    refused = ibrik(*again, "--into", "kept")
+    assert refused.returncode == 1
+    assert "say --force" in refused.stdout
 
 
 @pytest.mark.slow

@@ -7,6 +7,8 @@ import pytest
 
 import ibrik_client
 from ibrik_client import Client, InvalidRequest, RawJson, RetryPolicy, Unavailable
+from ibrik_log.batch import Producer, encode
+from ibrik_log.record import Record
 from tests.support.broker import Broker, running_broker
 
 pytestmark = pytest.mark.slow
@@ -64,6 +66,26 @@ async def test_the_same_id_with_another_value_is_refused(ibrik: Client, topic: s
     with pytest.raises(InvalidRequest) as caught:
         await ibrik.publish(topic, b"two", id="a", partition=1)
     assert caught.value.code == "idempotency-mismatch"
+
+
+async def test_a_batch_with_a_sequence_is_there_once_and_in_its_place(
+    ibrik: Client, topic: str
+) -> None:
+    def frame(sequence: int) -> bytes:
+        records = [Record(b"\xff", None, [("h", b"\xfe")]), Record(None, b"v", [])]
+        return bytes(encode(records, producer=Producer(7, 0, sequence)))
+
+    (first,) = await ibrik.publish_raw(topic, frame(0), partition=1)
+    assert (first.partition, first.offset, first.records) == (1, 0, 2)
+    again, second = await ibrik.publish_raw(topic, frame(0) + frame(2), partition=1)
+    assert (again.offset, again.is_duplicate) == (0, True)
+    assert (second.offset, second.is_duplicate) == (2, False)
+    with pytest.raises(InvalidRequest) as refused:
+        await ibrik.publish_raw(topic, frame(9), partition=1)
+    assert refused.value.code == "out-of-order-sequence"
+    assert refused.value.problem["expected_sequence"] == 4
+    found = await ibrik.message(topic, 1, 0)
+    assert (found.key, found.value, found.headers["h"]) == (b"\xff", None, b"\xfe")
 
 
 async def test_a_refused_message_fails_alone(ibrik: Client, topic: str) -> None:

@@ -18,8 +18,9 @@ from ibrik_spark.errors import ExitCode, Superseded
 from ibrik_spark.files import write_slice
 from ibrik_spark.jobs.archive import Options, run
 from ibrik_spark.reports import Report
+from ibrik_spark.rows import in_order, place, ranges
 from ibrik_spark.slices import cut
-from ibrik_spark.table import Table, Topic
+from ibrik_spark.table import Table, Topic, open_known
 from ibrik_spark.target import store_at
 from ibrik_spark.volume import MountedVolume
 from tests.spark.lakes import commit, opened
@@ -79,6 +80,17 @@ async def test_every_sealed_record_is_archived_once(lake: Bucket, data: Path) ->
     assert (report.code, report.rows) == (ExitCode.DONE, 9)
     assert offsets(lake) == list(range(18))
     assert (await archive(data, lake.url)).code == ExitCode.NOTHING_TO_DO
+
+
+async def test_rows_are_read_from_a_bucket_as_from_a_folder(lake: Bucket, data: Path) -> None:
+    await archive(data, lake.url)
+    seal_more(data)
+    await archive(data, lake.url)
+    handle = open_known(lake.url, TOPIC)
+    (whole,) = ranges(handle.dataset(), place("offset", start=2))
+    assert whole.records == 16
+    found = [n for rows in in_order(handle.dataset(), whole) for n in rows["offset"].to_pylist()]
+    assert found == list(range(2, 18))
 
 
 async def test_files_that_do_not_tell_what_they_hold_are_read(lake: Bucket, data: Path) -> None:

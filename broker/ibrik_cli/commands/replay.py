@@ -8,8 +8,10 @@ from ibrik_cli.failures import REFUSED
 from ibrik_cli.options import (
     DEFAULT_SERVER,
     DryRun,
+    JobOutput,
     Output,
     OutputOption,
+    ReportOutput,
     Server,
     TokenFile,
     TopicName,
@@ -23,6 +25,10 @@ app = typer.Typer(
     help="Deliver a range of a topic once more to one channel or topic; moves nobody's cursor.",
     no_args_is_help=True,
 )
+Partitions = Annotated[
+    list[int] | None, typer.Option("--partition", min=0, help="Only this one; may repeat.")
+]
+Rate = Annotated[int | None, typer.Option(min=1, help="Messages a second at most.")]
 ReplayId = Annotated[str, typer.Argument(metavar="ID", help="As create and ls print it.")]
 
 
@@ -51,13 +57,11 @@ def create(
     into: Annotated[
         str | None, typer.Option("--into", metavar="TOPIC", help="Copy into this topic.")
     ] = None,
-    partition: Annotated[
-        list[int] | None, typer.Option("--partition", min=0, help="Only this one; may repeat.")
-    ] = None,
+    partition: Partitions = None,
     filter: Annotated[  # noqa: A002 - the option's name
         str | None, typer.Option(help="CEL: only messages that fit.")
     ] = None,
-    rate: Annotated[int | None, typer.Option(min=1, help="Messages a second at most.")] = None,
+    rate: Rate = None,
     dry_run: DryRun = False,
     watch: Annotated[bool, typer.Option("--watch", help="Show progress until it ends.")] = False,
     output: OutputOption = Output.TABLE,
@@ -92,6 +96,67 @@ def create(
         return 0
     _report(replay, output)
     return _exit_code(replay)
+
+
+@app.command(
+    epilog=examples(
+        "ibrik replay from-archive orders --target ./lake --dry-run",
+        "ibrik replay from-archive orders --target ./lake --from 1200 --to 1300 --into copies",
+    )
+)
+def from_archive(
+    topic: Annotated[
+        str, typer.Argument(metavar="TOPIC", help="Name of the archived topic, or its id.")
+    ],
+    *,
+    target: Annotated[str, typer.Option(help="Folder of the tables.")],
+    from_: Annotated[
+        str, typer.Option("--from", help="earliest, an offset, or a time in RFC 3339.")
+    ] = "earliest",
+    to: Annotated[str | None, typer.Option("--to", help="End before this offset or time.")] = None,
+    channel: Annotated[
+        str | None, typer.Option("--channel", help="Deliver to this channel.")
+    ] = None,
+    into: Annotated[
+        str | None,
+        typer.Option("--into", metavar="TOPIC", help="Publish to this topic, not to a new one."),
+    ] = None,
+    partition: Partitions = None,
+    rate: Rate = None,
+    run: Annotated[
+        str | None, typer.Option(help="Name of the run; another name begins anew.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Even into the topic that was archived.")
+    ] = False,
+    dry_run: DryRun = False,
+    output: ReportOutput = JobOutput.TABLE,
+    token_file: TokenFile = None,
+    server: Server = DEFAULT_SERVER,
+) -> int:
+    """Publish a range of a topic's table once more, each message once.
+
+    The same command again, as after a kill, goes on where it ended.
+    """
+    from ibrik_cli.jobs import run as run_job
+
+    values: dict[str, Any] = {
+        "--topic": topic,
+        "--target": target,
+        "--server": server,
+        "--token-file": token_file,
+        "--from": from_,
+        "--to": to,
+        "--channel": channel,
+        "--into": into,
+        "--rate": rate,
+        "--run": run,
+        "--output": output,
+    }
+    arguments = [text for name, value in values.items() if value for text in (name, str(value))]
+    arguments += [text for number in partition or () for text in ("--partition", str(number))]
+    flags = {"--force": force, "--plan": dry_run}
+    return run_job("replay", [*arguments, *(name for name, is_set in flags.items() if is_set)])
 
 
 @app.command("ls", epilog=examples("ibrik replay ls", "ibrik replay ls --output json"))
