@@ -173,11 +173,6 @@ def test_what_kubernetes_could_not_schedule_is_refused(schedule: str, zone: str)
     assert admit(resource("Topic", {"archive": {"schedule": schedule, "timeZone": zone}})) != []
 
 
-def test_a_topic_of_a_version_that_served_no_archive_is_read() -> None:
-    stored = {"enabled": False, "schedule": "0 * * * *", "holdMax": {"action": "reject"}}
-    assert topic(archive=stored).spec == TopicSpec()
-
-
 def test_blocking_and_dropping_need_a_limit() -> None:
     for action in ("block", "drop"):
         with pytest.raises(Refusal, match=r"set holdMax.bytes or holdMax.time"):

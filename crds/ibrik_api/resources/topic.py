@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Annotated, Literal
 
 import msgspec
-from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints
 
 from ibrik_api.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, DurationMs, duration_limits
 from ibrik_api.model import Model
@@ -141,11 +141,6 @@ class SchemaRule(Model):
     """What happens to a message that does not fit."""
 
 
-def _renamed_default(action: object) -> object:
-    """Versions that served no archive stored this word with every topic."""
-    return "alarm" if action == "reject" else action
-
-
 class HoldMax(Model):
     """How much retention may hold back for an archive that is behind."""
 
@@ -162,7 +157,7 @@ class HoldMax(Model):
         default=None, alias="time"
     )
     """How long beyond retention.time a segment is held back at most; left out means for ever."""
-    action: Annotated[HoldAction, BeforeValidator(_renamed_default)] = HoldAction.ALARM
+    action: HoldAction = HoldAction.ALARM
     """What happens at a limit. alarm: a log line and a metric. block: publishing is refused until
     the archive has caught up. drop: the oldest segments are deleted unarchived, and counted."""
 
