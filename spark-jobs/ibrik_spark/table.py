@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
@@ -19,6 +20,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, CommitProperties, Transaction
 
 from .errors import JobError, Superseded, WrongTable
+from .history import ArchivedRecord
 from .schema import SCHEMA, DataFile
 from .slices import Hole, Span, tiled
 from .store import Store
@@ -200,12 +202,39 @@ class Handle:
             raise _failure("commit to", self._table.store, error) from error
         self._table.store.flush_log()
 
+    def record(self, partition: int, offset: int) -> ArchivedRecord | None:
+        """What the table holds at an offset; None when that is a gap, or not in it."""
+        wanted = (
+            (pc.field("partition") == partition)
+            & (pc.field("offset") == offset)
+            & pc.field("gap_to").is_null()
+        )
+        for action in self._actions():
+            low, high = action.get("min.offset"), action.get("max.offset")
+            if low is not None and high is not None and not low <= offset <= high:
+                continue
+            with _failing(self._table.store):
+                found = pq.read_table(
+                    self._table.store.read(action["path"]),
+                    columns=["timestamp", "key", "value"],
+                    filters=wanted,
+                    partitioning=None,
+                )
+            if found.num_rows:
+                time, key, value = (column[0] for column in found.columns)
+                return ArchivedRecord(time.value // 1000, key.as_py(), value.as_py())
+        return None
+
+    def _actions(self) -> list[Any]:
+        """The live files, a dictionary each, with what is told of them."""
+        with _failing(self._table.store):
+            actions: list[Any] = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
+        return actions
+
     def _spans(self) -> dict[int, list[Span]]:
         """What the live files hold, by partition; read from a file that does not tell it."""
-        with _failing(self._table.store):
-            actions = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
         spans: dict[int, list[Span]] = {}
-        for action in actions:
+        for action in self._actions():
             first, last = action.get("min.offset"), action.get("max.offset")
             number, rows = action.get("min.partition"), action["num_records"]
             is_told = None not in (first, last, number) and action["null_count.gap_to"] == rows

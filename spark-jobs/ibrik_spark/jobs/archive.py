@@ -14,11 +14,19 @@ from typing import TYPE_CHECKING, Any
 from ibrik_log.errors import LogError
 from ibrik_log.volume import TopicFolder
 from ibrik_spark.broker import Broker, KnownArchive, connect
-from ibrik_spark.errors import DamageFound, ExitCode, JobError, Superseded, WrongTable
+from ibrik_spark.errors import (
+    DamageFound,
+    ExitCode,
+    JobError,
+    Superseded,
+    WrongTable,
+    WrongVolume,
+)
+from ibrik_spark.history import divergence
 from ibrik_spark.reports import Part, Report, timestamp
 from ibrik_spark.slices import Hole, Slice, Span, cut, tiled
 from ibrik_spark.table import Handle, Table, Topic
-from ibrik_spark.volume import MountedVolume
+from ibrik_spark.volume import MountedVolume, SealedPartition
 from ibrik_spark.work import Here, Tasks, Work, Writer, spark
 
 if TYPE_CHECKING:
@@ -150,6 +158,8 @@ class _Run:
         if known is not None:
             self._compare(topic, table, handle, proved, known)
         plan = Plan(topic, table, handle, proved)
+        for number, span in proved.items():
+            _refuse_another_history(plan, self._volume.partition(folder, number), span.end)
         if self._broker is not None and not self._options.is_plan:
             if known is not None and _is_behind(known, proved):
                 await self._report(plan, None)
@@ -234,6 +244,19 @@ class _Run:
             table=_table_document(plan.handle, plan.table),
             archived_up_to={number: span.end for number, span in plan.proved.items()},
             last_run=last_run,
+        )
+
+
+def _refuse_another_history(plan: Plan, partition: SealedPartition, end: int) -> None:
+    """Before the broker hears of `end`: it would delete what it took in below it since."""
+    assert plan.handle is not None
+    found = divergence(partition, end, plan.handle.record)
+    if found is not None:
+        raise WrongVolume(
+            f"partition {partition.number} of {plan.topic.name} is not what the table at "
+            f"{plan.table.location} holds: {found}, so its volume was brought back to an older "
+            "copy. Keep this table, and begin a new one in another target with --new-table; until "
+            "then nothing is archived"
         )
 
 
