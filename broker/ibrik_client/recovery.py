@@ -3,7 +3,7 @@
 Lag and seeks of subscriptions, dead letters, replays.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from ibrik_client.calls import Calls, Resource, path_of, up_to
@@ -54,14 +54,35 @@ class Recovery(Calls):
         filter: str | None = None,  # noqa: A002 - the field's word
     ) -> Sequence[Resource]:
         """Messages that had all their attempts, and why; `state` is dead or redriven."""
+        found = self.each_dead_letter(
+            subscription,
+            reason=reason,
+            status=status,
+            state=state,
+            filter=filter,
+            page=min(limit, 100),
+        )
+        return await up_to(found, limit)
+
+    def each_dead_letter(
+        self,
+        subscription: str,
+        *,
+        reason: str | None = None,
+        status: int | None = None,
+        state: str | None = None,
+        filter: str | None = None,  # noqa: A002 - the field's word
+        page: int = 100,
+    ) -> AsyncIterator[Resource]:
+        """The same one by one, for more of them than shall be held at once."""
         params = {
             "reason": reason,
             "status": None if status is None else str(status),
             "state": state,
             "filter": filter,
-            "page_size": str(min(limit, 100)),
+            "page_size": str(page),
         }
-        return await up_to(self._pages(path_of("deadletters", subscription), params), limit)
+        return self._pages(path_of("deadletters", subscription), params)
 
     async def redrive(
         self,

@@ -58,6 +58,9 @@ def _size(text: str) -> str:
 
 Data = Annotated[Path, typer.Option(help="The broker's data folder; it is only read.")]
 Topics = Annotated[list[str] | None, typer.Option(help="Only this topic; may repeat.")]
+TokenFile = Annotated[
+    Path | None, typer.Option(envvar="IBRIK_TOKEN_FILE", help="File whose first line is the token.")
+]
 Cores = Annotated[int | None, typer.Option(min=1, help="Tasks of Spark at once.")]
 OutputOption = Annotated[Output, typer.Option("--output", "-o")]
 SparkFrom = Annotated[str, typer.Option(callback=_size, help="Start Spark for at least this much.")]
@@ -118,6 +121,10 @@ def quality(
     *,
     data: Data,
     topic: Topics = None,
+    server: Annotated[
+        str | None, typer.Option(help="Address of a broker that is asked for dead letters.")
+    ] = None,
+    token_file: TokenFile = None,
     spark_from: SparkFrom = "4Gi",
     cores: Cores = None,
     output: OutputOption = Output.TABLE,
@@ -128,7 +135,7 @@ def quality(
     from .spread import Options
 
     options = Options(data, tuple(topic or ()), parse_quantity(spark_from), cores)
-    _end(judging.run(options), output)
+    _end(judging.run(options, server, _first_line(token_file)), output)
 
 
 @app.command()
@@ -163,10 +170,7 @@ def replay(
     server: Annotated[
         str, typer.Option(envvar="IBRIK_SERVER", help="Address of the broker's HTTP door.")
     ] = "http://127.0.0.1:8080",
-    token_file: Annotated[
-        Path | None,
-        typer.Option(envvar="IBRIK_TOKEN_FILE", help="File whose first line is the token."),
-    ] = None,
+    token_file: TokenFile = None,
     from_: Annotated[
         str, typer.Option("--from", help="earliest, an offset, or a time in RFC 3339.")
     ] = "earliest",

@@ -85,6 +85,12 @@ class Superseded(JobError):
     exit_code = ExitCode.SUPERSEDED
 
 
+class ScratchFailed(JobError):
+    """Retry later: there is no room for what a job keeps while it runs."""
+
+    exit_code = ExitCode.RETRY
+
+
 class DamageFound(JobError):
     """Somebody has to decide: offsets cannot be read, and no gap may be recorded without a word."""
 

@@ -17,6 +17,7 @@ from ibrik_log.errors import LogError
 
 from .errors import (
     JobError,
+    ScratchFailed,
     SegmentDeleted,
     TableFailed,
     UnreadablePartition,
@@ -96,6 +97,7 @@ class _Deleted(SegmentDeleted):
 
 
 _ERRORS: dict[str, type[JobError]] = {
+    "ScratchFailed": ScratchFailed,
     "SegmentDeleted": _Deleted,
     "TableFailed": TableFailed,
     "UnreadablePartition": UnreadablePartition,

@@ -1,11 +1,14 @@
 """`quality`: what is wrong or odd in the sealed records of a volume. Changes nothing.
 
 Wrong is what no healthy log holds: damaged or missing offsets, times that go back or lie ahead. Odd
-is what a data engineer wants to know: nulls, sizes, ids that were published twice.
+is what a data engineer wants to know: nulls, sizes, ids that were published twice, dead letters.
 """
 
+import asyncio
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,8 @@ import pyarrow.compute as pc
 
 from ibrik_log.volume import TopicFolder
 from ibrik_spark.errors import ExitCode, JobError
+from ibrik_spark.identities import digests_of, keep, repeated
+from ibrik_spark.letters import dead_letters
 from ibrik_spark.reports import Part, Report, timestamp
 from ibrik_spark.segments import DamagedRange
 from ibrik_spark.slices import Slice
@@ -23,12 +28,11 @@ from ibrik_spark.spread import Found, Options, pieces, slices_of, spread
 from ibrik_spark.volume import MountedVolume
 
 JOB = "quality"
-ID_HEADERS = pa.array(["ce_id", "ibrik-id"])
 SIZE_BITS = 40
 OUTLIER_BITS = 6  # a record 64 times as large as the median
 AHEAD_MS = 300_000  # clocks of brokers differ; this is a clock that is wrong
 MAX_RANGES = 20  # damaged ranges that are listed of one partition
-COUNTS = ("records", "bytes", "nullKeys", "nullValues", "emptyValues", "repeatedIds", "damaged")
+COUNTS = ("records", "bytes", "nullKeys", "nullValues", "emptyValues", "damaged")
 
 
 class QualityReport(Report):
@@ -41,19 +45,39 @@ class QualityReport(Report):
             f"{part.topic}/{facts['partition']}  {facts['records']:,} records  "
             f"{facts['bytes']:,} bytes  median {facts['medianBytes']:,}  "
             f"largest {facts['largestBytes']:,}  null keys {facts['nullKeys']:,}  "
-            f"null values {facts['nullValues']:,}  repeated ids {facts['repeatedIds']:,}  "
+            f"null values {facts['nullValues']:,}  "
             f"outliers {facts['outliers']:,}"
             for part in self.parts
             for facts in part.facts["partitions"]
         ]
+        lines += [
+            f"{part.topic}  {part.facts['repeatedIds']:,} ids were there before"
+            for part in self.parts
+            if part.facts["repeatedIds"]
+        ]
+        lines += [_letters_text(found) for part in self.parts for found in _letters(part)]
         sentences = [part.detail for part in self.parts if part.detail]
         found = f"{len(sentences)} with problems" if sentences else "no problem"
         end = self.detail or f"{self.rows:,} records: {found}"
         return "".join(f"{line}\n" for line in [*lines, *sentences, end])
 
 
-def run(options: Options) -> Report:
-    """Look at all that is sealed. Raises nothing that was foreseen: the report says it."""
+def _letters(part: Part) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = part.facts.get("deadLetters", [])
+    return found
+
+
+def _letters_text(found: dict[str, Any]) -> str:
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in found["reasons"].items())
+    least = "" if found["isAll"] else "at least "
+    return f"{found['subscription']}  {least}{found['letters']:,} dead letters: {reasons}"
+
+
+def run(options: Options, server: str | None = None, token: str | None = None) -> Report:
+    """Look at all that is sealed. Raises nothing that was foreseen: the report says it.
+
+    With the address of a broker it is asked for the dead letters of each topic.
+    """
     started_s = time.time()
     parts: list[Part] = []
     detail = ""
@@ -63,6 +87,10 @@ def run(options: Options) -> Report:
         folders = volume.named(options.topics)
         parts += [_topic(options, volume, folder, now_ms) for folder in folders]
         code = ExitCode.worst([part.code for part in parts])
+        if server is not None:
+            for part in parts:
+                found = asyncio.run(dead_letters(server, token, part.topic))
+                part.facts["deadLetters"] = found
     except JobError as error:
         code, detail = error.exit_code, str(error)
     started, ended = timestamp(started_s), timestamp(time.time())
@@ -71,7 +99,9 @@ def run(options: Options) -> Report:
 
 def _topic(options: Options, volume: MountedVolume, folder: TopicFolder, now_ms: int) -> Part:
     slices = slices_of(volume, folder)
-    found = spread(options, slices, look)
+    with tempfile.TemporaryDirectory(prefix="ibrik-quality-") as scratch:
+        found = spread(options, slices, partial(look, Path(scratch)))
+        twice = repeated(Path(scratch), [f["ids"] for f in found])
     partitions = [
         summary(number, [f for f, s in zip(found, slices, strict=True) if s.partition == number])
         for number in sorted({slice_.partition for slice_ in slices})
@@ -87,20 +117,25 @@ def _topic(options: Options, volume: MountedVolume, folder: TopicFolder, now_ms:
         ExitCode.CONFIGURATION if wrong else code,
         sum(partition["records"] for partition in partitions),
         "; ".join(wrong),
-        {"topicId": folder.topic_id, "isClean": not wrong, "partitions": partitions},
+        {
+            "topicId": folder.topic_id,
+            "isClean": not wrong,
+            "repeatedIds": twice,
+            "partitions": partitions,
+        },
     )
 
 
 # --- one slice: runs in a task --------------------------------------------------------------------
 
 
-def look(data: Path, slice_: Slice) -> Found:
-    """What there is to say of one slice, small enough to be sent."""
+def look(scratch: Path, data: Path, slice_: Slice) -> Found:
+    """What there is to say of one slice, small enough to be sent; its ids stay in `scratch`."""
     counts = dict.fromkeys(COUNTS, 0)
     sizes = np.zeros(SIZE_BITS, dtype=np.int64)
     largest, backwards = [0, -1], 0
     first_ms = last_ms = None
-    ids: list[pa.Array] = []
+    ids: list[Any] = []
     ranges: list[list[Any]] = []
     for piece in pieces(data, slice_):
         if isinstance(piece, DamagedRange):
@@ -115,9 +150,9 @@ def look(data: Path, slice_: Slice) -> Found:
         before = times[:1] if last_ms is None else [last_ms]
         backwards += int((np.diff(times, prepend=before) < 0).sum())
         first_ms, last_ms = first_ms or int(times[0]), int(times[-1])
-        ids.append(_ids(piece))
-    counts["repeatedIds"] = _repeated(ids)
+        ids.append(digests_of(piece))
     return counts | {
+        "ids": keep(scratch, ids),
         "sizes": sizes.tolist(),
         "largest": largest,
         "backwards": backwards,
@@ -144,21 +179,6 @@ def _count(batch: pa.RecordBatch, counts: dict[str, int]) -> Any:
 def _bits(lengths: Any) -> Any:
     """The bucket of each length: how many bits it has."""
     return np.ceil(np.log2(lengths + 1)).astype(np.int64)
-
-
-def _ids(batch: pa.RecordBatch) -> pa.Array:
-    """The ids that producers gave the messages of a batch."""
-    headers = batch.column("headers").flatten()
-    is_id = pc.is_in(headers.field("name"), value_set=ID_HEADERS)
-    return headers.field("value").filter(is_id)
-
-
-def _repeated(ids: list[pa.Array]) -> int:
-    """Ids that are there more than once, the first of each not counted."""
-    if not ids:
-        return 0
-    every = pa.chunked_array(ids, type=pa.binary())
-    return len(every) - int(pc.count_distinct(every).as_py())
 
 
 # --- all slices of a partition --------------------------------------------------------------------
