@@ -117,6 +117,33 @@ def archive(
 
 
 @app.command()
+def optimize(
+    *,
+    target: Annotated[str, typer.Option(help="The folder of the tables.")],
+    topic: Topics = None,
+    file_size: Annotated[
+        str, typer.Option(callback=_size, help="How large a file shall be; half of it is enough.")
+    ] = "256Mi",
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what a run would do.")] = False,
+    spark_from: SparkFrom = "1Gi",
+    cores: Cores = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Make large files of the small ones of tables; no row changes, and archive runs go on."""
+    from .jobs import optimize as merging
+
+    options = merging.Options(
+        target=target,
+        topics=tuple(topic or ()),
+        file_bytes=parse_quantity(file_size),
+        is_plan=plan,
+        spark_bytes=parse_quantity(spark_from),
+        cores=cores,
+    )
+    _end(merging.run(options), output)
+
+
+@app.command()
 def quality(
     *,
     data: Data,

@@ -8,12 +8,12 @@ nobody else has. What the store has answered is there for good.
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import BinaryIO, cast
 from urllib.parse import urlsplit
 
 import pyarrow as pa
-from pyarrow.fs import AwsStandardS3RetryStrategy, FileSelector, S3FileSystem
+from pyarrow.fs import AwsStandardS3RetryStrategy, FileInfo, FileSelector, FileType, S3FileSystem
 
 from .errors import JobError, TableFailed, WrongTable
 from .store import Store
@@ -78,9 +78,17 @@ class Bucket(Store):
         """A bucket has no folders, and is made by who pays for it."""
 
     def is_in_use(self) -> bool:
+        return any(entry.base_name != "_delta_log" for entry in self._listed())
+
+    def folders(self) -> list[str]:
+        listed = self._listed()
+        return sorted(entry.base_name for entry in listed if entry.type is FileType.Directory)
+
+    def _listed(self) -> list[FileInfo]:
         with self._failing("list"):
-            listed = self._files.get_file_info(FileSelector(self._root, allow_not_found=True))
-        return any(entry.base_name != "_delta_log" for entry in listed)
+            selector = FileSelector(self._root, allow_not_found=True)
+            found: list[FileInfo] = self._files.get_file_info(selector)
+            return found
 
     @contextmanager
     def create(self, path: str) -> Iterator[BinaryIO]:
@@ -100,6 +108,10 @@ class Bucket(Store):
         if size is None:
             raise TableFailed(f"{self.location}/{path} is not there after it was written")
         return int(size)
+
+    def delete(self, path: str) -> None:
+        with self._failing(f"delete {path} of"), suppress(FileNotFoundError):
+            self._files.delete_file(f"{self._root}/{path}")
 
     def flush_log(self) -> None:
         """A store answers when it has it."""

@@ -38,6 +38,12 @@ class JobError(Exception):
     exit_code: ClassVar[ExitCode]
 
 
+class WrongOption(JobError):
+    """Fix the call: what was asked for cannot be done."""
+
+    exit_code = ExitCode.CONFIGURATION
+
+
 class ReadError(JobError):
     """A volume or a segment cannot be read."""
 

@@ -1,4 +1,4 @@
-"""A slice of a log into Parquet files of the table, as one task does it. No Delta, no Spark.
+"""Parquet files of the table, of a slice of a log or of smaller files. No Delta, no Spark.
 
 One file holds one partition and one day. Offsets that cannot be read become one row each range,
 which says so (`gap_to`, `gap_reason`); or they end the slice, as the run was told.
@@ -10,12 +10,14 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from .errors import TableFailed, WrongTable
+from .layout import gap_row, judged, table_rows
 from .schema import FILE_SCHEMA, DataFile
 from .segments import DamagedRange, Piece, read
 from .slices import Slice
@@ -28,7 +30,6 @@ ROW_GROUP_ROWS = 500_000
 DICTIONARIES = ["partition", "key", "leader_epoch", "headers.list.element.name"]
 STATISTICS = ["partition", "offset", "timestamp", "gap_to"]  # of bytes they would be long
 BELOW_START = "below the log start before it was archived"
-LAST_TIME_MS = 253_402_300_799_999  # the end of the year 9999, which readers know as the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +91,74 @@ def write_slice(
 def _pieces(slice_: Slice, pieces: Iterable[Piece]) -> Iterator[Piece]:
     if slice_.gap_start < slice_.start:
         yield DamagedRange(slice_.gap_start, slice_.start, BELOW_START)
-    for piece in pieces:
-        yield piece if isinstance(piece, DamagedRange) else _judged(piece)
+    yield from map(judged, pieces)
 
 
-def _judged(batch: pa.RecordBatch) -> Piece:
-    """A batch whose times no table can hold is damaged, whatever its checksum says."""
-    times = pc.min_max(batch.column("timestamp").cast(pa.int64()))
-    if times["min"].as_py() >= 0 and times["max"].as_py() <= LAST_TIME_MS:
-        return batch
-    first, last = batch.column("offset")[0].as_py(), batch.column("offset")[-1].as_py()
-    return DamagedRange(first, last + 1, "the append time is impossible")
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Files of one day and partition that follow each other, and become one."""
+
+    paths: tuple[str, ...]
+    date: str
+    partition: int
+    start: int
+    end: int
+    rows: int
+    size_bytes: int
+
+
+def merge_files(location: str, merge: Merge, *, now_ms: int) -> DataFile:
+    """One file of all rows, as they are; WrongTable when they are not what the table says."""
+    store = store_at(location)
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
+    file = _OpenFile(store, file_path(merge.date, merge.partition), merge.partition, now)
+    offset = merge.start
+    with file:
+        for rows in _rows_of(store, merge.paths):
+            offset = _follow(rows, offset) or _refuse(location, merge, offset)
+            file.add(rows)
+    written = file.finish(merge.date, now_ms)
+    if (offset, written.rows) != (merge.end, merge.rows):
+        _refuse(location, merge, offset)
+    return written
+
+
+def _follow(rows: pa.RecordBatch, offset: int) -> int | None:
+    """The offset after these rows; None when they are not all that comes from `offset` on."""
+    offsets = rows.column("offset")
+    ends = pc.coalesce(rows.column("gap_to"), pc.add(offsets, 1))
+    is_row_by_row = pc.all(pc.equal(offsets[1:], ends[:-1]), min_count=0).as_py()
+    if offsets[0].as_py() != offset or not is_row_by_row:
+        return None
+    return int(ends[-1].as_py())
+
+
+def _rows_of(store: Store, paths: Iterable[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of files one after the other."""
+    for path in paths:
+        try:
+            with pq.ParquetFile(store.read(path)) as parquet:
+                for group in range(parquet.num_row_groups):  # which are bounded, as rows are not
+                    rows = parquet.read_row_group(group, FILE_SCHEMA.names).cast(FILE_SCHEMA)
+                    yield from (batch for batch in rows.to_batches() if batch.num_rows)
+        except (OSError, pa.ArrowException) as error:
+            raise TableFailed(
+                f"cannot read {path} of the table {store.location}: {error}; the next run tries "
+                "again"
+            ) from error
+
+
+def _refuse(location: str, merge: Merge, offset: int) -> NoReturn:
+    raise WrongTable(
+        f"files of {merge.date} and partition {merge.partition} in {location} are not what the "
+        f"table says: what follows offset {offset - 1} is not there. Nothing was changed; "
+        "`ibrik archive audit` says more"
+    )
+
+
+def file_path(day: str, partition: int) -> str:
+    """A name that no other file has, below the day it belongs to."""
+    return f"date={day}/part-{partition}-{uuid.uuid4().hex}.parquet"
 
 
 class _Writer:
@@ -129,7 +187,7 @@ class _Writer:
         ends = pc.indices_nonzero(pc.not_equal(days[1:], days[:-1])).to_pylist()
         start = 0
         for end in [*(index + 1 for index in ends), batch.num_rows]:
-            self._open(days[start].as_py()).add(_table_rows(batch.slice(start, end - start)))
+            self._open(days[start].as_py()).add(table_rows(batch.slice(start, end - start)))
             start = end
 
     def add_gap(self, gap: DamagedRange) -> None:
@@ -141,14 +199,14 @@ class _Writer:
             self._finish()
         self._day = day
         if self._file is None:
-            name = f"date={day.isoformat()}/part-{self._partition}-{uuid.uuid4().hex}.parquet"
-            self._file = _OpenFile(self._store, name, self._partition, self._now)
+            path = file_path(day.isoformat(), self._partition)
+            self._file = _OpenFile(self._store, path, self._partition, self._now)
         return self._file
 
     def _finish(self) -> None:
         if self._file is not None:
             file, self._file = self._file, None
-            self.files.append(file.finish(self._day, self._now_ms))
+            self.files.append(file.finish(self._day.isoformat(), self._now_ms))
 
 
 class _OpenFile:
@@ -176,37 +234,33 @@ class _OpenFile:
         self._end = 0
         self._times: list[datetime] = []
 
-    def add(self, batch: pa.RecordBatch) -> None:
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Rows of the table that go on where the file ends; the last may be a gap."""
+        gap_to = rows.column("gap_to")
         if self._start is None:
-            self._start = batch.column("offset")[0].as_py()
-        self._end = batch.column("offset")[-1].as_py() + 1
-        times = pc.min_max(batch.column("timestamp"))
-        self._keep(batch, times["min"].as_py(), times["max"].as_py())
+            self._start = rows.column("offset")[0].as_py()
+        self._end = gap_to[-1].as_py() or rows.column("offset")[-1].as_py() + 1
+        self._gaps += rows.num_rows - gap_to.null_count
+        times = pc.min_max(rows.column("timestamp"))
+        low, high = times["min"].as_py(), times["max"].as_py()
+        self._times = [min([*self._times, low]), max([*self._times, high])]
+        self._pending.append(rows)
+        self._rows += rows.num_rows
+        self._pending_rows += rows.num_rows
+        self._pending_bytes += rows.nbytes
+        if self._pending_bytes >= ROW_GROUP_BYTES or self._pending_rows >= ROW_GROUP_ROWS:
+            self._write()
 
     def add_gap(self, gap: DamagedRange) -> None:
-        time = max(self._times, default=self._now)
-        row = dict.fromkeys(FILE_SCHEMA.names) | {
-            "partition": self._partition,
-            "offset": gap.from_offset,
-            "timestamp": time,
-            "headers": [],
-            "leader_epoch": 0,
-            "gap_to": gap.to_offset,
-            "gap_reason": gap.reason,
-        }
-        if self._start is None:
-            self._start = gap.from_offset
-        self._end = gap.to_offset
-        self._gaps += 1
-        self._keep(pa.RecordBatch.from_pylist([row], schema=FILE_SCHEMA), time, time)
+        self.add(gap_row(self._partition, gap, max(self._times, default=self._now)))
 
-    def finish(self, day: date, now_ms: int) -> DataFile:
+    def finish(self, day: str, now_ms: int) -> DataFile:
         self._write()
         self._stack.close()
         assert self._start is not None
         return DataFile(
             path=self._path,
-            date=day.isoformat(),
+            date=day,
             partition=self._partition,
             start=self._start,
             last=self._end - 1,
@@ -222,32 +276,18 @@ class _OpenFile:
         """Close it as it is; what is not committed nobody sees."""
         self._stack.close()
 
-    def _keep(self, batch: pa.RecordBatch, low: datetime, high: datetime) -> None:
-        self._times = [min([*self._times, low]), max([*self._times, high])]
-        self._pending.append(batch)
-        self._rows += batch.num_rows
-        self._pending_rows += batch.num_rows
-        self._pending_bytes += batch.nbytes
-        if self._pending_bytes >= ROW_GROUP_BYTES or self._pending_rows >= ROW_GROUP_ROWS:
-            self._write()
+    def __enter__(self) -> "_OpenFile":
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self.abandon()
 
     def _write(self) -> None:
         if self._pending:
             self._parquet.write_table(pa.Table.from_batches(self._pending, FILE_SCHEMA))
             self._pending = []
             self._pending_rows = self._pending_bytes = 0
-
-
-def _table_rows(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The columns of a file: those of the reader, and no gap."""
-    rows = batch.num_rows
-    columns = [
-        batch.column(field.name).cast(field.type)
-        if field.name in batch.schema.names
-        else pa.nulls(rows, field.type)
-        for field in FILE_SCHEMA
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=FILE_SCHEMA)
 
 
 def _text(time: datetime) -> str:

@@ -29,6 +29,12 @@ class Folder(Store):
                 return self._root.exists()
             return any(entry.name != "_delta_log" for entry in self._root.iterdir())
 
+    def folders(self) -> list[str]:
+        with self._failing("list"):
+            if not self._root.is_dir():
+                return []
+            return sorted(entry.name for entry in self._root.iterdir() if entry.is_dir())
+
     @contextmanager
     def create(self, path: str) -> Iterator[BinaryIO]:
         target = self._root / path
@@ -47,6 +53,10 @@ class Folder(Store):
     def size_bytes(self, path: str) -> int:
         with self._failing(f"read {path}"):
             return (self._root / path).stat().st_size
+
+    def delete(self, path: str) -> None:
+        with self._failing(f"delete {path}"):
+            (self._root / path).unlink(missing_ok=True)
 
     def flush_log(self) -> None:
         # What writes the commits does not flush them.

@@ -39,3 +39,15 @@ class DataFile:
     last_time: str
     size_bytes: int
     written_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """A file of the table that readers see. Each run of offsets in it is a span of a partition."""
+
+    path: str
+    date: str
+    size_bytes: int
+    rows: int
+    spans: tuple[tuple[int, int, int], ...]
+    """Partition, first offset, and the first offset after them."""

@@ -16,7 +16,7 @@ from .errors import UnreadablePartition
 from .segments import Piece, read
 from .slices import Slice, cut
 from .volume import MountedVolume
-from .work import in_tasks, spark
+from .work import each
 
 SPARK_BYTES = 4 * 1024**3  # below, this process is done before Spark has started
 Found: TypeAlias = dict[str, Any]
@@ -52,10 +52,13 @@ def pieces(data: Path, slice_: Slice) -> Iterator[Piece]:
 def spread(options: Options, slices: Sequence[Slice], look: Look) -> list[Found]:
     """What each look found, in the order of the slices."""
     data = options.data
-    if sum(slice_.size_bytes for slice_ in slices) < options.spark_bytes:
-        return [_seen(look, data, slice_) for slice_ in slices]
-    with spark(options.cores) as session:
-        return in_tasks(session, slices, lambda slice_: _seen(look, data, slice_))
+    return each(
+        slices,
+        lambda slice_: _seen(look, data, slice_),
+        size_bytes=sum(slice_.size_bytes for slice_ in slices),
+        spark_bytes=options.spark_bytes,
+        cores=options.cores,
+    )
 
 
 def _seen(look: Look, data: Path, slice_: Slice) -> Found:

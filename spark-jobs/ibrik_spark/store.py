@@ -34,6 +34,10 @@ class Store(ABC):
         """Whether something lies there that is not the beginning of a table."""
 
     @abstractmethod
+    def folders(self) -> list[str]:
+        """The names of the folders in it; none when it is not there."""
+
+    @abstractmethod
     def create(self, path: str) -> AbstractContextManager[BinaryIO]:
         """A new file; when the block ends without an error, file and name survive a power cut."""
 
@@ -44,6 +48,10 @@ class Store(ABC):
     @abstractmethod
     def size_bytes(self, path: str) -> int:
         """How large a file became."""
+
+    @abstractmethod
+    def delete(self, path: str) -> None:
+        """Delete a file of the table; one that is gone already is none to worry about."""
 
     @abstractmethod
     def flush_log(self) -> None:

@@ -6,7 +6,7 @@ committed on it; Delta refuses the commit when another run was faster. Proofs ar
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,17 +17,18 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
-from deltalake.transaction import AddAction, CommitProperties, Transaction
+from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 
 from .errors import JobError, Superseded, WrongTable
 from .history import ArchivedRecord
-from .schema import SCHEMA, DataFile
+from .schema import SCHEMA, DataFile, LiveFile
 from .slices import Hole, Span, tiled
 from .store import Store
 from .target import store_at
 
 CLUSTER, TOPIC_ID = "ibrik.clusterId", "ibrik.topicId"
-_CONCURRENT = "Concurrent transaction failed"
+_CONCURRENT = re.compile(r"Concurrent transaction failed|Failed to commit transaction: \d")
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NOISE = re.compile(r"\x1b\[[0-9;]*m|[\s↳]+")
 
 
@@ -68,6 +69,13 @@ class Table:
             return None
         return Handle(self, delta)
 
+    def opened(self) -> "Handle":
+        """The table as it is now; WrongTable when there is none any more."""
+        handle = self.open()
+        if handle is None:
+            raise WrongTable(f"there is no table at {self.location} any more; check the target")
+        return handle
+
     def create(self) -> "Handle":
         """Make the table, or open the one that another run has made in the meantime."""
         self.store.make()
@@ -93,9 +101,7 @@ class Table:
                 raise _failure("make", self.store, error) from error
             return handle
         self.store.flush_log()
-        handle = self.open()
-        assert handle is not None
-        return handle
+        return self.opened()
 
 
 def open_known(target: str, topic_id: str) -> "Handle":
@@ -116,12 +122,32 @@ def open_known(target: str, topic_id: str) -> "Handle":
     return Handle(table, delta)
 
 
+def tables_in(target: str, topics: Collection[str] = ()) -> "list[Handle]":
+    """The tables of these topics in a target, or all; other folders are passed by.
+
+    WrongTable when none is there: a target that was not mounted looks like that.
+    """
+    tables = []
+    for name in filter(_ID.fullmatch, store_at(target).folders()):
+        store = store_at(f"{target.rstrip('/')}/{name}")
+        with _failing(store):
+            is_table = DeltaTable.is_deltatable(store.location, store.options)
+        if is_table:
+            tables.append(open_known(target, name))
+    missing = sorted(set(topics) - {table.topic.name for table in tables})
+    if missing or not tables:
+        what = f"no table of {', '.join(missing)}" if missing else "no table of an archive"
+        raise WrongTable(f"{target} holds {what}; check the target, and that it is mounted")
+    return [table for table in tables if not topics or table.topic.name in topics]
+
+
 class Handle:
     """The table at one version. One commit, then open it anew."""
 
     def __init__(self, table: Table, delta: DeltaTable) -> None:
         self._table = table
         self._delta = delta
+        self._live: list[LiveFile] | None = None
         metadata = delta.metadata()
         self.table_id = str(metadata.id)
         self.version = delta.version()
@@ -139,6 +165,10 @@ class Handle:
     def store(self) -> Store:
         return self._table.store
 
+    def reopened(self) -> "Handle":
+        """The table as it is now."""
+        return self._table.opened()
+
     def dataset(self) -> ds.Dataset:
         """The rows of this version, for whom reads them with Arrow."""
         with _failing(self.store):
@@ -148,14 +178,15 @@ class Handle:
         """The first offset of the partition that no commit has brought; None before the first."""
         return self._delta.transaction_version(self._table.topic.application(partition))
 
-    def prove(self, partitions: Iterable[int]) -> dict[int, Span]:
+    def prove(self, partitions: Iterable[int] | None = None) -> dict[int, Span]:
         """The range of each partition whose every offset is in the live files exactly once.
 
-        WrongTable when one does not reach to where the commits say, as after a `restore`.
+        Without numbers, of all that are in the files. WrongTable when one does not reach to where
+        the commits say, as after a `restore`.
         """
         spans = self._spans()
         proved: dict[int, Span] = {}
-        for number in partitions:
+        for number in sorted(spans) if partitions is None else partitions:
             end = self.archived_up_to(number)
             try:
                 whole = tiled(spans.get(number, []))
@@ -180,23 +211,38 @@ class Handle:
                 raise WrongTable(f"partition {number} stands at {start} and cannot go to {end}")
         topic = self._table.topic
         transactions = [Transaction(topic.application(number), end) for number, end in ends.items()]
-        properties = CommitProperties(
-            custom_metadata={"ibrik": json.dumps(run)}, app_transactions=transactions
-        )
+        added = [_action(file, is_new=True) for file in files]
+        self._commit(added, run, app_transactions=transactions)
+
+    def replace(
+        self, merged: Sequence[DataFile], paths: Sequence[str], run: dict[str, Any], now_ms: int
+    ) -> None:
+        """Let these files stand for those of `paths`, whose rows they hold; no row changes.
+
+        Delta does not refuse to remove a file twice, so that any commit since this handle was
+        opened ends it: open the table anew, and try again.
+        """
+        live = {file.path: file for file in self.live_files()}
+        if not live.keys() >= set(paths):
+            raise self._superseded()
+        removed = [
+            RemoveAction(path, False, now_ms, live[path].size_bytes, {"date": live[path].date})
+            for path in paths
+        ]
+        added = [_action(file, is_new=False) for file in merged]
+        self._commit([*added, *removed], run, max_commit_retries=0)
+
+    def _commit(
+        self, actions: Sequence[AddAction | RemoveAction], run: dict[str, Any], **how: Any
+    ) -> None:
+        properties = CommitProperties(custom_metadata={"ibrik": json.dumps(run)}, **how)
         try:
             self._delta.create_write_transaction(
-                [_action(file) for file in files],
-                "append",
-                SCHEMA,
-                ["date"],
-                commit_properties=properties,
+                [*actions], "append", SCHEMA, ["date"], commit_properties=properties
             )
         except CommitFailedError as error:
-            if _CONCURRENT in str(error):
-                raise Superseded(
-                    f"another run has archived {topic.name} in the meantime; nothing of this one "
-                    "is visible, and the next goes on from there"
-                ) from error
+            if _CONCURRENT.search(str(error)):
+                raise self._superseded() from error
             raise _failure("commit to", self._table.store, error) from error
         except (DeltaError, OSError) as error:
             raise _failure("commit to", self._table.store, error) from error
@@ -209,13 +255,12 @@ class Handle:
             & (pc.field("offset") == offset)
             & pc.field("gap_to").is_null()
         )
-        for action in self._actions():
-            low, high = action.get("min.offset"), action.get("max.offset")
-            if low is not None and high is not None and not low <= offset <= high:
+        for file in self.live_files():
+            if not any(n == partition and start <= offset < end for n, start, end in file.spans):
                 continue
             with _failing(self._table.store):
                 found = pq.read_table(
-                    self._table.store.read(action["path"]),
+                    self._table.store.read(file.path),
                     columns=["timestamp", "key", "value"],
                     filters=wanted,
                     partitioning=None,
@@ -225,24 +270,43 @@ class Handle:
                 return ArchivedRecord(time.value // 1000, key.as_py(), value.as_py())
         return None
 
-    def _actions(self) -> list[Any]:
-        """The live files, a dictionary each, with what is told of them."""
-        with _failing(self._table.store):
-            actions: list[Any] = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
-        return actions
+    def _superseded(self) -> Superseded:
+        return Superseded(
+            f"another run has changed the table of {self._table.topic.name} in the meantime; "
+            "nothing of this one is visible, and the next goes on from there"
+        )
+
+    def live_files(self) -> list[LiveFile]:
+        """The files that readers see; one that does not tell what it holds is looked into."""
+        if self._live is None:
+            with _failing(self._table.store):
+                actions = pa.table(self._delta.get_add_actions(flatten=True)).to_pylist()
+            self._live = [self._live_file(action) for action in actions]
+        return self._live
+
+    def _live_file(self, action: Any) -> LiveFile:
+        first, last = action.get("min.offset"), action.get("max.offset")
+        number = action.get("min.partition")
+        rows = action["num_records"]
+        is_told = first is not None and last is not None and action["null_count.gap_to"] == rows
+        if is_told and number == action["max.partition"] and rows == last - first + 1:
+            spans = [(number, first, last + 1)]
+        else:
+            spans = [(number, *span) for number, span in self._read_spans(action["path"])]
+        return LiveFile(
+            path=action["path"],
+            date=str(action["partition.date"]),
+            size_bytes=action["size_bytes"],
+            rows=rows,
+            spans=tuple(spans),
+        )
 
     def _spans(self) -> dict[int, list[Span]]:
-        """What the live files hold, by partition; read from a file that does not tell it."""
+        """What the live files hold, by partition."""
         spans: dict[int, list[Span]] = {}
-        for action in self._actions():
-            first, last = action.get("min.offset"), action.get("max.offset")
-            number, rows = action.get("min.partition"), action["num_records"]
-            is_told = None not in (first, last, number) and action["null_count.gap_to"] == rows
-            if is_told and number == action["max.partition"] and rows == last - first + 1:
-                spans.setdefault(number, []).append(Span(first, last + 1))
-            else:
-                for number, span in self._read_spans(action["path"]):
-                    spans.setdefault(number, []).append(span)
+        for file in self.live_files():
+            for number, start, end in file.spans:
+                spans.setdefault(number, []).append(Span(start, end))
         return spans
 
     def _read_spans(self, path: str) -> Iterator[tuple[int, Span]]:
@@ -284,7 +348,8 @@ class Handle:
         )
 
 
-def _action(file: DataFile) -> AddAction:
+def _action(file: DataFile, *, is_new: bool) -> AddAction:
+    """Rows that are not new do not come to those who follow the table."""
     limits = {"partition": file.partition, "offset": file.start}
     tops = {"partition": file.partition, "offset": file.last}
     stats = {
@@ -294,7 +359,7 @@ def _action(file: DataFile) -> AddAction:
         "nullCount": {"partition": 0, "offset": 0, "timestamp": 0, "gap_to": file.rows - file.gaps},
     }
     return AddAction(
-        file.path, file.size_bytes, {"date": file.date}, file.written_ms, True, json.dumps(stats)
+        file.path, file.size_bytes, {"date": file.date}, file.written_ms, is_new, json.dumps(stats)
     )
 
 

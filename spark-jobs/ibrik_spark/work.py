@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ibrik_log.errors import LogError
 
@@ -27,10 +27,13 @@ from .errors import (
 from .slices import Slice
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
     from pyspark.sql import SparkSession
 
     from .files import Written
 
+Portion = TypeVar("Portion", bound="DataclassInstance")
+"""What one task does: a value whose fields JSON can hold."""
 TRIES = 4  # of a task that fails in a way that nobody foresaw
 
 
@@ -77,12 +80,14 @@ class Tasks:
 
 
 def in_tasks(
-    session: "SparkSession", slices: Sequence[Slice], do: Callable[[Slice], dict[str, Any]]
+    session: "SparkSession", portions: Sequence[Portion], do: Callable[[Portion], dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """What `do` says of each slice, in their order; what it raises in a task arrives as itself."""
-    texts = [json.dumps(asdict(slice_)) for slice_ in slices]
+    """What `do` says of each portion, in order; what it raises in a task arrives as itself."""
+    kind = type(portions[0])
+    texts = [json.dumps(asdict(portion)) for portion in portions]
     tasks = session.sparkContext.parallelize(texts, len(texts))
-    answers = [json.loads(text) for text in tasks.map(lambda text: _answer(do, text)).collect()]
+    found = tasks.map(lambda text: _answer(lambda: do(kind(**json.loads(text))))).collect()
+    answers = [json.loads(text) for text in found]
     for answer in answers:
         if "error" in answer:
             raise _ERRORS[answer["error"]](answer["detail"])
@@ -114,10 +119,10 @@ def _write(work: Work, location: str, slice_: Slice) -> "Written":
     )
 
 
-def _answer(do: Callable[[Slice], dict[str, Any]], text: str) -> str:
-    """What there is to say of a slice, or why nothing is when another try would not help."""
+def _answer(do: Callable[[], dict[str, Any]]) -> str:
+    """What there is to say of a portion, or why nothing is when another try would not help."""
     try:
-        return json.dumps({"found": do(Slice(**json.loads(text)))})
+        return json.dumps({"found": do()})
     except JobError as error:
         name = type(error).__name__
         return json.dumps(
@@ -127,23 +132,44 @@ def _answer(do: Callable[[Slice], dict[str, Any]], text: str) -> str:
         return json.dumps({"error": "UnreadablePartition", "detail": str(error)})
 
 
+def each(
+    portions: Sequence[Portion],
+    do: Callable[[Portion], dict[str, Any]],
+    *,
+    size_bytes: int,
+    spark_bytes: int,
+    cores: int | None,
+) -> list[dict[str, Any]]:
+    """What `do` says of each: in this process, or by Spark where there is much, or it was given."""
+    if not portions or (size_bytes < spark_bytes and not is_submitted()):
+        return [do(portion) for portion in portions]
+    with spark(cores) as session:
+        return in_tasks(session, portions, do)
+
+
+def is_submitted() -> bool:
+    """Whether spark-submit started this process; then it has said which Spark does the work."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
 @contextmanager
 def spark(cores: int | None = None) -> Iterator["SparkSession"]:
-    """A session of Spark in this process alone; no executors, no address that others reach."""
+    """The session that spark-submit set up, or one in this process alone, that no other reaches."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if not is_submitted():
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession
 
-    count = cores or len(os.sched_getaffinity(0))
-    session = (
-        SparkSession.builder.master(f"local[{count},{TRIES}]")
-        .appName("ibrik-archive")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.log.level", "ERROR")
-        .getOrCreate()
-    )
+    builder = SparkSession.builder.appName("ibrik").config("spark.log.level", "ERROR")
+    if not is_submitted():
+        count = cores or len(os.sched_getaffinity(0))
+        builder = (
+            builder.master(f"local[{count},{TRIES}]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+        )
+    session = builder.getOrCreate()
     try:
         yield session
     finally:

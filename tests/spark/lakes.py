@@ -21,12 +21,6 @@ def table_of(folder: Path) -> Table:
     return Table(str(folder / LAKE), Topic(cluster_id, TOPIC, "orders"))
 
 
-def opened(table: Table) -> Handle:
-    handle = table.open()
-    assert handle is not None
-    return handle
-
-
 def write(folder: Path, start: int | None = None, *, records_gaps: bool = False) -> list[Written]:
     """Files of all that is sealed from `start` on; nothing is committed."""
     table = table_of(folder)

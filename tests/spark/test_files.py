@@ -8,10 +8,11 @@ import pytest
 from ibrik_log.batch import encode
 from ibrik_log.record import Record
 from ibrik_spark.errors import TableFailed
-from ibrik_spark.files import BELOW_START, LAST_TIME_MS, Written, write_slice
+from ibrik_spark.files import BELOW_START, Written, write_slice
 from ibrik_spark.folder import Folder
+from ibrik_spark.layout import LAST_TIME_MS
 from ibrik_spark.slices import Slice
-from tests.spark.lakes import as_json, commit, opened, parquet_files, table_of, table_rows, write
+from tests.spark.lakes import as_json, commit, parquet_files, table_of, table_rows, write
 from tests.spark.volumes import NOW_MS, TOPIC, append, break_a_batch, fill, new_log
 
 DAY_MS = 86_400_000
@@ -98,7 +99,7 @@ def test_a_recorded_gap_is_a_row_and_the_table_counts_as_whole(tmp_path: Path) -
     assert [(gap.from_offset, gap.to_offset) for gap in written.gaps] == [(3, 6)]
     table = table_of(tmp_path)
     commit(table.create(), [written])
-    assert opened(table).prove([1]) == {1: (0, 9)}
+    assert table.opened().prove([1]) == {1: (0, 9)}
     found = table_rows(table)
     assert [row["offset"] for row in found] == [0, 1, 2, 3, 6, 7, 8]
     (gap,) = [row for row in found if row["gap_to"] is not None]
@@ -118,7 +119,7 @@ def test_what_was_deleted_first_is_a_gap_in_front(tmp_path: Path) -> None:
             assert written.damage == (0, 4, BELOW_START)
             assert written.end == 0
     commit(table.create(), [written])
-    assert opened(table).prove([1]) == {1: (0, 9)}
+    assert table.opened().prove([1]) == {1: (0, 9)}
     assert [row["offset"] for row in table_rows(table)] == [0, 4, 5, 6, 7, 8]
 
 

@@ -16,6 +16,7 @@ from ibrik_log.files import RealDisk
 from ibrik_log.log import Log
 from ibrik_spark.errors import ExitCode, Superseded
 from ibrik_spark.files import write_slice
+from ibrik_spark.jobs import optimize
 from ibrik_spark.jobs.archive import Options, run
 from ibrik_spark.reports import Report
 from ibrik_spark.rows import in_order, place, ranges
@@ -23,7 +24,7 @@ from ibrik_spark.slices import cut
 from ibrik_spark.table import Table, Topic, open_known
 from ibrik_spark.target import store_at
 from ibrik_spark.volume import MountedVolume
-from tests.spark.lakes import commit, opened
+from tests.spark.lakes import commit
 from tests.spark.volumes import LARGE, NOW_MS, TOPIC, break_a_batch, fill, listed, new_log
 from tests.support.s3 import KEY_ID, SECRET, SESSION, Bucket, bucket
 
@@ -107,7 +108,7 @@ def test_a_commit_is_fenced_whatever_the_environment_says(
     monkeypatch.setenv("AWS_CONDITIONAL_PUT", "disabled")
     table = table_in(lake.url, data)
     table.create()
-    slower, faster = opened(table), opened(table)
+    slower, faster = table.opened(), table.opened()
     written = [
         write_slice(data, table.location, slice_, records_gaps=False, now_ms=NOW_MS)
         for slice_ in cut(TOPIC, listed(data), None)
@@ -190,3 +191,14 @@ async def test_a_file_in_the_way_is_no_table(lake: Bucket, data: Path) -> None:
     report = await archive(data, lake.url)
     assert report.code == ExitCode.CONFIGURATION
     assert "holds files and no table" in said(report)
+
+
+async def test_small_files_are_merged_in_a_bucket(data: Path, lake: Bucket) -> None:
+    await archive(data, lake.url)
+    seal_more(data)
+    await archive(data, lake.url)
+    report = optimize.run(optimize.Options(lake.url))
+    assert (report.code, report.rows) == (ExitCode.DONE, 18)
+    assert offsets(lake) == list(range(18))
+    assert len(table_in(lake.url, data).opened().live_files()) == 1
+    assert optimize.run(optimize.Options(lake.url)).code == ExitCode.NOTHING_TO_DO

@@ -11,7 +11,7 @@ from ibrik_spark.errors import ExitCode, SegmentDeleted, TableFailed
 from ibrik_spark.jobs.archive import Options, run
 from ibrik_spark.slices import Slice, cut
 from ibrik_spark.work import Here, Tasks, Work, spark
-from tests.spark.lakes import commit, opened, table_of, table_rows, write
+from tests.spark.lakes import commit, table_of, table_rows, write
 from tests.spark.sessions import STARTS_SPARK
 from tests.spark.volumes import NOW_MS, TOPIC, fill, listed, new_log
 
@@ -40,7 +40,7 @@ def test_tasks_write_what_one_process_writes(tmp_path: Path, session: Any) -> No
     written = Tasks(work, session).write(table.location, slices)
     assert len(written) == 5
     commit(handle, sorted(written, key=lambda part: part.start))
-    assert opened(table).prove([1]) == {1: (0, 30)}
+    assert table.opened().prove([1]) == {1: (0, 30)}
     assert [row["value"] for row in table_rows(table)] == [b"v%d" % n for n in range(30)]
     here = Here(work).write(table.location, slices)
     assert [(part.start, part.end) for part in here] == sorted(

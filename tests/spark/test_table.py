@@ -8,7 +8,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from ibrik_spark.errors import ExitCode, Superseded, TableFailed, WrongTable
 from ibrik_spark.table import Table, Topic
-from tests.spark.lakes import commit, opened, parquet_files, table_of, table_rows, write
+from tests.spark.lakes import commit, parquet_files, table_of, table_rows, write
 from tests.spark.volumes import fill, new_log
 
 
@@ -26,7 +26,7 @@ def test_what_is_committed_is_read_back_and_proved(folder: Path) -> None:
     table = table_of(folder)
     assert table.open() is None
     commit(table.create(), write(folder))
-    handle = opened(table)
+    handle = table.opened()
     assert handle.archived_up_to(1) == 12
     assert handle.archived_up_to(0) is None
     assert handle.prove([0, 1]) == {1: (0, 12)}
@@ -36,7 +36,7 @@ def test_what_is_committed_is_read_back_and_proved(folder: Path) -> None:
 def test_a_run_that_was_slower_is_superseded_and_changes_nothing(folder: Path) -> None:
     table = table_of(folder)
     table.create()
-    slower, faster = opened(table), opened(table)
+    slower, faster = table.opened(), table.opened()
     written = write(folder)
     commit(faster, written)
     with pytest.raises(Superseded, match="in the meantime") as refusal:
@@ -55,7 +55,7 @@ def test_a_partition_never_moves_back(folder: Path) -> None:
     table = table_of(folder)
     commit(table.create(), write(folder))
     with pytest.raises(WrongTable, match="stands at 12 and cannot go to 12"):
-        commit(opened(table), write(folder))
+        commit(table.opened(), write(folder))
     assert len(table_rows(table)) == 12
 
 
@@ -63,10 +63,10 @@ def test_a_table_restored_to_an_older_version_is_not_trusted(folder: Path) -> No
     table = table_of(folder)
     first, second = write(folder)
     commit(table.create(), [first])
-    commit(opened(table), [second])
+    commit(table.opened(), [second])
     DeltaTable(table.location).restore(1)
     with pytest.raises(WrongTable, match="commits reach offset 12, live files offsets up to 5"):
-        opened(table).prove([1])
+        table.opened().prove([1])
 
 
 def test_a_table_that_was_emptied_is_not_trusted(folder: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_table_that_was_emptied_is_not_trusted(folder: Path) -> None:
     commit(table.create(), write(folder))
     DeltaTable(table.location).delete()
     with pytest.raises(WrongTable, match="live files nothing"):
-        opened(table).prove([1])
+        table.opened().prove([1])
 
 
 def test_rows_that_somebody_else_appended_are_noticed(folder: Path) -> None:
@@ -83,7 +83,7 @@ def test_rows_that_somebody_else_appended_are_noticed(folder: Path) -> None:
     delta = DeltaTable(table.location)
     write_deltalake(delta, delta.to_pyarrow_table().slice(3, 1), mode="append")
     with pytest.raises(WrongTable, match="are there twice"):
-        opened(table).prove([1])
+        table.opened().prove([1])
 
 
 def test_rows_that_somebody_deleted_are_noticed(folder: Path) -> None:
@@ -91,14 +91,14 @@ def test_rows_that_somebody_deleted_are_noticed(folder: Path) -> None:
     commit(table.create(), write(folder))
     DeltaTable(table.location).delete('"offset" = 4')
     with pytest.raises(WrongTable, match="offsets 4 to 4 are missing"):
-        opened(table).prove([1])
+        table.opened().prove([1])
 
 
 def test_files_that_somebody_compacted_are_read_for_what_they_hold(folder: Path) -> None:
     table = table_of(folder)
     commit(table.create(), write(folder))
     DeltaTable(table.location).optimize.compact()
-    assert opened(table).prove([1]) == {1: (0, 12)}
+    assert table.opened().prove([1]) == {1: (0, 12)}
 
 
 def test_the_table_of_another_topic_is_refused(folder: Path) -> None:
