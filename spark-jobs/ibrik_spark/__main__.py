@@ -57,6 +57,8 @@ def _size(text: str) -> str:
 
 
 Data = Annotated[Path, typer.Option(help="The broker's data folder; it is only read.")]
+Target = Annotated[str, typer.Option(help="The folder of the tables, or s3://bucket/path.")]
+Plan = Annotated[bool, typer.Option("--plan", help="Only say what a run would do.")]
 Topics = Annotated[list[str] | None, typer.Option(help="Only this topic; may repeat.")]
 TokenFile = Annotated[
     Path | None, typer.Option(envvar="IBRIK_TOKEN_FILE", help="File whose first line is the token.")
@@ -70,7 +72,7 @@ SparkFrom = Annotated[str, typer.Option(callback=_size, help="Start Spark for at
 def archive(
     *,
     data: Data,
-    target: Annotated[str, typer.Option(help="The folder of the tables.")],
+    target: Target,
     admin: Annotated[
         str | None,
         typer.Option(
@@ -94,7 +96,7 @@ def archive(
     new_table: Annotated[
         bool, typer.Option("--new-table", help="Begin a table although the broker knows another.")
     ] = False,
-    plan: Annotated[bool, typer.Option("--plan", help="Only say what a run would do.")] = False,
+    plan: Plan = False,
     spark_from: SparkFrom = "1Gi",
     cores: Cores = None,
     output: OutputOption = Output.TABLE,
@@ -119,12 +121,12 @@ def archive(
 @app.command()
 def optimize(
     *,
-    target: Annotated[str, typer.Option(help="The folder of the tables.")],
+    target: Target,
     topic: Topics = None,
     file_size: Annotated[
         str, typer.Option(callback=_size, help="How large a file shall be; half of it is enough.")
     ] = "256Mi",
-    plan: Annotated[bool, typer.Option("--plan", help="Only say what a run would do.")] = False,
+    plan: Plan = False,
     spark_from: SparkFrom = "1Gi",
     cores: Cores = None,
     output: OutputOption = Output.TABLE,
@@ -141,6 +143,24 @@ def optimize(
         cores=cores,
     )
     _end(merging.run(options), output)
+
+
+@app.command()
+def vacuum(
+    *,
+    target: Target,
+    topic: Topics = None,
+    keep: Annotated[
+        str, typer.Option(callback=_duration, help="Keep what versions of the last time need.")
+    ] = "7d",
+    plan: Plan = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Delete files of tables that no version of the last days needs, and only those of jobs."""
+    from .jobs import vacuum as sweeping
+
+    options = sweeping.Options(target, tuple(topic or ()), keep, plan)
+    _end(sweeping.run(options), output)
 
 
 @app.command()

@@ -4,6 +4,7 @@ One file holds one partition and one day. Offsets that cannot be read become one
 which says so (`gap_to`, `gap_reason`); or they end the slice, as the run was told.
 """
 
+import re
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
@@ -29,6 +30,7 @@ ROW_GROUP_BYTES = 64 * 1024 * 1024
 ROW_GROUP_ROWS = 500_000
 DICTIONARIES = ["partition", "key", "leader_epoch", "headers.list.element.name"]
 STATISTICS = ["partition", "offset", "timestamp", "gap_to"]  # of bytes they would be long
+_PATH = re.compile(r"date=\d{4}-\d\d-\d\d/part-\d+-[0-9a-f]{32}\.parquet")
 BELOW_START = "below the log start before it was archived"
 
 
@@ -159,6 +161,11 @@ def _refuse(location: str, merge: Merge, offset: int) -> NoReturn:
 def file_path(day: str, partition: int) -> str:
     """A name that no other file has, below the day it belongs to."""
     return f"date={day}/part-{partition}-{uuid.uuid4().hex}.parquet"
+
+
+def is_ours(path: str) -> bool:
+    """Whether a file of a table bears such a name."""
+    return _PATH.fullmatch(path) is not None
 
 
 class _Writer:

@@ -28,8 +28,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from .errors import DamageFound, WrongOption
-from .pushdown import Wanted
 from .layout import gap_row, judged, table_rows
+from .pushdown import Wanted
 from .schema import SCHEMA
 from .segments import DamagedRange, read
 from .slices import SLICE_BYTES, Slice

@@ -284,6 +284,13 @@ class Handle:
             self._live = [self._live_file(action) for action in actions]
         return self._live
 
+    def unneeded(self, hours: int) -> list[str]:
+        """Files in its place that no version of the last hours has; nothing is deleted."""
+        with _failing(self._table.store):
+            return self._delta.vacuum(
+                hours, dry_run=True, enforce_retention_duration=False, full=True
+            )
+
     def _live_file(self, action: Any) -> LiveFile:
         first, last = action.get("min.offset"), action.get("max.offset")
         number = action.get("min.partition")

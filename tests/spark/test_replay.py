@@ -18,7 +18,7 @@ from ibrik_spark.errors import ExitCode
 from ibrik_spark.jobs import archive
 from ibrik_spark.jobs.replay import WHENCE, Options, run
 from ibrik_spark.reports import Report
-from tests.spark.lakes import LAKE, commit, opened, table_of, write
+from tests.spark.lakes import LAKE, commit, table_of, write
 from tests.spark.volumes import TOPIC, break_a_batch, fill, new_log
 from tests.support.broker import Broker, running_broker
 
@@ -165,7 +165,7 @@ async def test_gaps_of_a_table_are_counted_and_nothing_stands_for_them(
     break_a_batch(tmp_path / "data")
     table = table_of(tmp_path)
     table.create()
-    commit(opened(table), write(tmp_path, records_gaps=True))
+    commit(table.opened(), write(tmp_path, records_gaps=True))
     report = await replay(broker, tmp_path / LAKE, TOPIC, start="1")
     assert report.rows == 11
     assert "3 offsets are gaps of the archive; nothing is published for them" in report.table()

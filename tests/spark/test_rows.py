@@ -13,7 +13,7 @@ from ibrik_spark.errors import WrongTable
 from ibrik_spark.rows import Range, in_order, place, ranges
 from ibrik_spark.schema import SCHEMA
 from ibrik_spark.table import Handle, open_known
-from tests.spark.lakes import LAKE, commit, opened, table_of, write
+from tests.spark.lakes import LAKE, commit, table_of, write
 from tests.spark.volumes import TOPIC, break_a_batch, fill, new_log
 
 
@@ -25,7 +25,7 @@ def filled(folder: Path) -> Handle:
     """A table of what is sealed, as the archive job writes it."""
     table = table_of(folder)
     table.create()
-    commit(opened(table), write(folder, records_gaps=True))
+    commit(table.opened(), write(folder, records_gaps=True))
     return known(folder)
 
 
