@@ -5,19 +5,22 @@ import os
 import resource
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
 from ibrik_log.files import RealDisk
 from ibrik_log.log import Log
+from ibrik_log.record import Record
 from ibrik_spark.errors import ExitCode, Superseded
 from ibrik_spark.jobs.archive import Options, run
 from ibrik_spark.reports import TERMINATION_BYTES, Part, Report, exit_code
 from tests.spark.lakes import commit, parquet_files, table_of, table_rows, write
-from tests.spark.volumes import LARGE, TOPIC, break_a_batch, fill, new_log
+from tests.spark.volumes import LARGE, NOW_MS, TOPIC, append, break_a_batch, fill, new_log
 
 COMMAND = (sys.executable, "-m", "ibrik_spark", "archive")
 
@@ -177,6 +180,30 @@ def test_the_command_ends_with_the_jobs_code_and_never_starts_spark_for_little(
     )
     assert (nothing.returncode, nothing.stderr) == (2, "")
     assert "nothing to do" in nothing.stdout
+
+
+@pytest.mark.slow
+def test_the_largest_records_are_archived_without_holding_all_of_them(tmp_path: Path) -> None:
+    log = new_log(tmp_path / "data", replace(LARGE, segment_bytes=1 << 30))
+    values = [bytes([number]) * (60 << 20) for number in range(16)]
+    for value in values:
+        append(log, [Record(None, value)])
+    log.roll(NOW_MS)
+    log.close()
+    script = (
+        "import sys; from ibrik_spark.__main__ import app\n"
+        "try: app(sys.argv[1:])\n"
+        "finally: print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])\n"
+    )
+    command = [sys.executable, "-c", script, "archive", "--data", str(tmp_path / "data")]
+    done = subprocess.run(
+        [*command, "--target", str(tmp_path / "lake")], capture_output=True, text=True, check=True
+    )
+    most_kib = int(done.stdout.split()[-1])
+    assert most_kib << 10 < sum(map(len, values))
+    for file in parquet_files(table_of(tmp_path)):
+        for row in pq.ParquetFile(file).iter_batches(1, columns=["offset", "value"]):
+            assert row["value"][0].as_py() == values[row["offset"][0].as_py()]
 
 
 @pytest.mark.slow

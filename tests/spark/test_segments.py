@@ -215,6 +215,16 @@ def test_a_batch_of_an_unknown_version_is_reported(tmp_path: Path) -> None:
     assert tiles(pieces, 0, 18)
 
 
+def test_a_batch_that_says_it_has_a_hundred_megabytes_is_damage_and_is_not_waited_for(
+    tmp_path: Path,
+) -> None:
+    two_segments(tmp_path)
+    rewrite(segment(tmp_path, 0), 8, (100 * 1024 * 1024).to_bytes(4))
+    pieces = read_all(listed(tmp_path))
+    assert [(d.from_offset, d.to_offset) for d in damages(pieces)] == [(0, 3)]
+    assert tiles(pieces, 0, 18)
+
+
 def test_compressed_batches_and_impossible_records_are_reported_though_their_checksum_fits(
     tmp_path: Path,
 ) -> None:
