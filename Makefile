@@ -133,8 +133,10 @@ deploy: images ## Load the images into the cluster, install or upgrade the chart
 	  --create-namespace --set image.tag=$(IMAGE_TAG) --wait --timeout 3m \
 	  --set operator.podAnnotations.image=$$(docker image inspect --format '{{.Id}}' ibrik/operator:$(IMAGE_TAG))
 e2e: $(STAMP) images ## One behaviour after another on a kind cluster of its own (KIND_CLUSTER, KIND_NODE_IMAGE, E2E_KEEP=1)
-	$(ON_KIND) pytest --timeout 600 --durations 0 -m "not full" e2e
-e2e-full: $(STAMP) images ## The same and what takes longer: at least before a release
+	$(ON_KIND) pytest --timeout 600 --durations 0 -m "not full and not archive" e2e
+e2e-archive: $(STAMP) images image-spark ## Archive jobs by a real Spark operator, on a kind cluster (SPARK_OPERATOR_CHART, SPARK_OPERATOR_IMAGE)
+	$(ON_KIND) pytest --timeout 900 --durations 0 -m archive e2e
+e2e-full: $(STAMP) images image-spark ## All of these and what takes longer: at least before a release
 	$(ON_KIND) pytest --timeout 600 --durations 0 e2e
 kind-down: ## Delete the kind cluster KIND_CLUSTER
 	kind delete cluster --name $(KIND_CLUSTER)
@@ -145,4 +147,4 @@ clean: ## Remove what this Makefile made (never a data folder)
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*##/ {printf "  \033[36m%-15s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: setup demo demo-webhooks demo-shared lake-demo test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery crash-archive sim bitflips api apitest interop bench bench-operator bench-cluster bench-spark run create-topic list-topics producer consumer images image-spark kind-up deploy kind-down e2e e2e-full clean help
+.PHONY: setup demo demo-webhooks demo-shared lake-demo test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery crash-archive sim bitflips api apitest interop bench bench-operator bench-cluster bench-spark run create-topic list-topics producer consumer images image-spark kind-up deploy kind-down e2e e2e-archive e2e-full clean help

@@ -13,11 +13,11 @@ SINK_PORT = 9000
 TALK_S = 300
 
 
-def pod(name: str, tag: str, command: list[str]) -> Document:
-    """A pod with the broker's image, which has Python and nothing to lose."""
+def pod(name: str, tag: str, command: list[str], image: str = "broker") -> Document:
+    """A pod with one of our images, which has Python and nothing to lose."""
     container = {
         "name": "main",
-        "image": f"ibrik/broker:{tag}",
+        "image": f"ibrik/{image}:{tag}",
         "command": command,
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -60,6 +60,11 @@ class Client:
         places: list[list[int]] = self._talk("publish", self.url, topic, str(first), str(count))
         return places
 
+    def publish_lines(self, topic: str, events: list[str]) -> list[tuple[int, int]]:
+        """The same of events of JSON, in one request."""
+        lines = "\n".join(events)
+        return [(p, o) for p, o in self._talk("batch", self.url, topic, stdin=lines)]
+
     def read(self, topic: str, partitions: int = 1) -> list[Any]:
         found: list[Any] = self._talk("read", self.url, topic, str(partitions))
         return found
@@ -81,11 +86,11 @@ class Client:
             text=True,
         )  # fmt: skip
 
-    def _talk(self, *arguments: str) -> Any:
+    def _talk(self, *arguments: str, stdin: str = "") -> Any:
         said = self.cluster.kubectl(
-            "exec", "client", "--namespace", self.namespace, "--",
+            "exec", "client", "--stdin", "--namespace", self.namespace, "--",
             "python", "/talk/talk.py", *arguments,
-            timeout_s=TALK_S,
+            stdin=stdin, timeout_s=TALK_S,
         )  # fmt: skip
         return json.loads(said)
 

@@ -1,6 +1,7 @@
 """Runs in a pod, beside the applications: publishes, reads, and counts what was acknowledged.
 
     talk.py publish URL TOPIC FIRST COUNT     each message is its number; prints their places
+    talk.py batch URL TOPIC                   lines of its input are messages; prints their places
     talk.py read URL TOPIC PARTITIONS         prints every message that can be read
     talk.py probe URL TOPIC SECONDS           publishes all the time, retrying as a client does
     talk.py call METHOD URL [BODY]            one request; prints status (0: no answer) and body
@@ -20,6 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 TIMEOUT_S = 10
 RETRY_S = 0.2
 GIVE_UP_S = 90
+BATCH = 100
 
 
 def request(
@@ -56,6 +58,20 @@ def publish_one(url: str, topic: str, number: int) -> dict[str, object]:
 def publish(url: str, topic: str, first: int, count: int) -> None:
     receipts = [publish_one(url, topic, number) for number in range(first, first + count)]
     print(json.dumps([[one["partition"], one["offset"]] for one in receipts]))
+
+
+def publish_lines(url: str, topic: str) -> None:
+    """As they are, many in a request."""
+    events = sys.stdin.read().splitlines()
+    places = []
+    for first in range(0, len(events), BATCH):
+        body = "\n".join(f'{{"value":{event}}}' for event in events[first : first + BATCH])
+        headers = {"Content-Type": "application/x-ndjson"}
+        status, answer = request("POST", f"{url}/v1/topics/{topic}/batch", body.encode(), headers)
+        if status not in {200, 201}:
+            raise SystemExit(f"{status} {answer!r}")
+        places += [[one["partition"], one["offset"]] for one in json.loads(answer)["messages"]]
+    print(json.dumps(places))
 
 
 def probe(url: str, topic: str, seconds: float) -> None:
@@ -144,6 +160,8 @@ def main(verb: str, *arguments: str) -> None:
     match verb, arguments:
         case "publish", (url, topic, first, count):
             publish(url, topic, int(first), int(count))
+        case "batch", (url, topic):
+            publish_lines(url, topic)
         case "read", (url, topic, partitions):
             read(url, topic, int(partitions))
         case "probe", (url, topic, seconds):
