@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 Portion = TypeVar("Portion", bound="DataclassInstance")
 """What one task does: a value whose fields JSON can hold."""
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Of a JVM that hands out tasks for some minutes and touches no row: it starts sooner."""
 TRIES = 4  # of a task that fails in a way that nobody foresaw
 
 
@@ -148,8 +150,11 @@ def each(
 
 
 def is_submitted() -> bool:
-    """Whether spark-submit started this process; then it has said which Spark does the work."""
-    return "PYSPARK_GATEWAY_PORT" in os.environ
+    """Whether spark-submit has said which Spark does the work.
+
+    It started this process, or the entrypoint of the image left what it said to the session.
+    """
+    return not os.environ.keys().isdisjoint(("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS"))
 
 
 @contextmanager
@@ -168,6 +173,7 @@ def spark(cores: int | None = None) -> Iterator["SparkSession"]:
             .config("spark.ui.enabled", "false")
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
         )
     session = builder.getOrCreate()
     try:
