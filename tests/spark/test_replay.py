@@ -198,10 +198,9 @@ async def test_a_run_that_is_killed_goes_on_and_doubles_nothing(
     await archived(broker, tmp_path, topic)
     into = f"{topic}-copies"
     await ibrik.admin.create_topic(into, {"partitions": 2})
-    command = [sys.executable, "-m", "ibrik_spark", "replay", "--target", str(tmp_path)]
-    command += ["--topic", topic, "--into", into, "--server", broker.http_url]
+    slowly = [*command(broker, tmp_path, topic, into), "--rate", "4000"]
     for least in (1, 4_000, 7_000):
-        with subprocess.Popen([*command, "--rate", "4000"], stdout=subprocess.PIPE) as job:
+        with subprocess.Popen(slowly, stdout=subprocess.PIPE) as job:
             while await count(ibrik, into) < least:
                 await asyncio.sleep(0.005)
             job.kill()
@@ -213,6 +212,39 @@ async def test_a_run_that_is_killed_goes_on_and_doubles_nothing(
     assert [(m.partition, m.value) for m in found] == [
         (partition, b"%d" % n) for partition in (0, 1) for n in range(6_000)
     ]
+
+
+async def test_a_broker_that_is_killed_meanwhile_still_knows_what_it_holds(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    with running_broker(tmp_path) as broker:
+        async with ibrik_client.connect(broker.http_url, admin_url=broker.admin_url) as ibrik:
+            spec = {"partitions": 1, "archive": {"enabled": True}}
+            await ibrik.admin.create_topic("orders", spec)
+            await ibrik.publish_many("orders", [b"%d" % n for n in range(6_000)])
+            await archived(broker, lake, "orders")
+            await ibrik.admin.create_topic("copies", {"partitions": 1})
+            with subprocess.Popen(
+                [*command(broker, lake, "orders", "copies"), "--rate", "4000"],
+                stdout=subprocess.PIPE,
+            ) as job:
+                while await count(ibrik, "copies") == 0:
+                    await asyncio.sleep(0.005)
+                broker.kill()
+                job.kill()
+    with running_broker(tmp_path) as broker:
+        report = await replay(broker, lake, "orders", into="copies")
+        there = report.parts[0].facts["there"]
+        assert there > 0
+        assert report.rows + there == 6_000
+        async with ibrik_client.connect(broker.http_url) as ibrik:
+            assert [m.value for m in await read(ibrik, "copies")] == [
+                b"%d" % n for n in range(6_000)
+            ]
+
+
+def command(broker: Broker, lake: Path, topic: str, into: str) -> list[str]:
+    job = [sys.executable, "-m", "ibrik_spark", "replay", "--target", str(lake)]
+    return [*job, "--topic", topic, "--into", into, "--server", broker.http_url]
 
 
 async def count(ibrik: Client, topic: str) -> int:
