@@ -106,6 +106,11 @@ class Broker:
                     progress.published += len(records)
                 return
 
+    async def check_channel(self, channel: str) -> None:
+        """Refused before anything is published for it."""
+        with refusals(f"ask for channel {channel}"):
+            await self._client.admin.channel(channel)
+
     async def deliver(self, topic: str, channel: str, rate: int | None) -> dict[str, Any]:
         """Have the whole topic delivered to a channel, once; the replay of the broker that does."""
         with refusals(f"replay {topic} to channel {channel}"):

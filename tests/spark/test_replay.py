@@ -180,6 +180,11 @@ async def test_a_channel_gets_the_range_once(
     await archived(broker, tmp_path, topic)
     await ibrik.admin.create_topic(f"{topic}-sink", {"partitions": 1})
     await ibrik.admin.create_channel(topic, {"topic": {"name": f"{topic}-sink"}})
+    before = await ibrik.admin.topics()
+    refused = await replay(broker, tmp_path, topic, channel=f"{topic}-no")
+    assert refused.code == ExitCode.CONFIGURATION
+    assert "There is no channel" in refused.detail
+    assert len(await ibrik.admin.topics()) == len(before)
     report = await replay(broker, tmp_path, topic, channel=topic)
     replayed = report.parts[0].facts["replay"]
     again = await replay(broker, tmp_path, topic, channel=topic)

@@ -113,6 +113,8 @@ class _Run:
         if self._options.is_plan or not any(range_.records for range_ in found):
             code = ExitCode.DONE if found else ExitCode.NOTHING_TO_DO
             return Part(name, code, detail=_lost(found), facts=facts)
+        if self._options.channel is not None:
+            await self._broker.check_channel(self._options.channel)
         identity = run_identity(handle.table_id, found, self._options)
         into = await self._into(handle, found, identity)
         published = there = 0
