@@ -63,6 +63,17 @@ Topics = Annotated[list[str] | None, typer.Option(help="Only this topic; may rep
 TokenFile = Annotated[
     Path | None, typer.Option(envvar="IBRIK_TOKEN_FILE", help="File whose first line is the token.")
 ]
+Admin = Annotated[
+    str | None,
+    typer.Option(
+        envvar="IBRIK_ADMIN_URL",
+        help="The broker's admin door. Without: what is sealed, and nobody is asked or told.",
+    ),
+]
+AdminTokenFile = Annotated[
+    Path | None,
+    typer.Option(envvar="IBRIK_ADMIN_TOKEN_FILE", help="File whose first line is the admin token."),
+]
 Cores = Annotated[int | None, typer.Option(min=1, help="Tasks of Spark at once.")]
 OutputOption = Annotated[Output, typer.Option("--output", "-o")]
 SparkFrom = Annotated[str, typer.Option(callback=_size, help="Start Spark for at least this much.")]
@@ -73,19 +84,8 @@ def archive(
     *,
     data: Data,
     target: Target,
-    admin: Annotated[
-        str | None,
-        typer.Option(
-            envvar="IBRIK_ADMIN_URL",
-            help="The broker's admin door. Without: what is sealed, and nobody is told.",
-        ),
-    ] = None,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="IBRIK_ADMIN_TOKEN_FILE", help="File whose first line is the admin token."
-        ),
-    ] = None,
+    admin: Admin = None,
+    token_file: AdminTokenFile = None,
     topic: Topics = None,
     period: Annotated[
         str, typer.Option(callback=_duration, help="Seal first what is older than this.")
@@ -143,6 +143,37 @@ def optimize(
         cores=cores,
     )
     _end(merging.run(options), output)
+
+
+@app.command()
+def audit(
+    *,
+    data: Data,
+    target: Target,
+    admin: Admin = None,
+    token_file: AdminTokenFile = None,
+    topic: Topics = None,
+    rows: Annotated[
+        bool, typer.Option("--rows/--no-rows", help="Compare every row that log and table hold.")
+    ] = True,
+    spark_from: SparkFrom = "4Gi",
+    cores: Cores = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Compare tables with the logs they come from, and with what the broker was told."""
+    from .jobs import audit as comparing
+
+    options = comparing.Options(
+        data=data,
+        target=target,
+        topics=tuple(topic or ()),
+        admin_url=admin,
+        token=_first_line(token_file),
+        is_comparing=rows,
+        spark_bytes=parse_quantity(spark_from),
+        cores=cores,
+    )
+    _end(asyncio.run(comparing.run(options)), output)
 
 
 @app.command()

@@ -33,6 +33,8 @@ class KnownArchive:
     is_enabled: bool
     table: KnownTable | None
     archived_up_to: dict[int, int]
+    complete_through: str | None = None
+    """All messages that were appended before this time are in the table, as it was told."""
 
 
 class Broker:
@@ -56,6 +58,7 @@ class Broker:
             is_enabled=view["enabled"],
             table=None if table is None else KnownTable(table["id"], table["url"]),
             archived_up_to={p["partition"]: p["archivedUpTo"] for p in view["partitions"]},
+            complete_through=view.get("completeThrough"),
         )
 
     async def roll(self, topic: str, min_age: str) -> None:

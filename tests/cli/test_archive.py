@@ -123,13 +123,26 @@ def test_a_folder_is_archived_and_its_broker_knows(ibrik: Command, broker: Broke
     status = json.loads(ibrik("archive", "status", "kept", "-o", "json").stdout)
     assert (status["lag"], status["lastRun"]["code"]) == (0, 2)
     assert status["table"]["url"].startswith(lake)
+    ibrik("produce", "kept", given="3\n")
+    ibrik("archive", "run", *place)
+    audited = ibrik("archive", "audit", str(broker.data), "--target", lake, "-t", "kept")
+    assert (audited.returncode, audited.stderr) == (0, "")
+    assert audited.stdout.splitlines()[-1] == "3 rows compared: no difference"
+    planned = ibrik("archive", "optimize", lake, "--dry-run")
+    assert (planned.returncode, planned.stdout.split("  ")[1]) == (0, "2 files before, 1 after")
+    merged = ibrik("archive", "optimize", lake, "-t", "kept", "-o", "json")
+    assert json.loads(merged.stdout)["rows"] == 3
+    assert ibrik("archive", "vacuum", lake).stdout == "kept  0 files deleted\n"
+    refused = ibrik("archive", "vacuum", lake, "--keep", "1h")
+    assert refused.returncode == 1
+    assert "at least 24h are kept" in refused.stdout
     again = ("replay", "from-archive", "kept", "--target", lake, "--from", "1")
     planned = ibrik(*again, "--dry-run")
     assert (planned.returncode, planned.stderr) == (0, "")
-    assert planned.stdout == "kept/0  offsets 1 to 1  1 records\n"
+    assert planned.stdout == "kept/0  offsets 1 to 2  2 records\n"
     replayed = json.loads(ibrik(*again, "-o", "json").stdout)
-    consumed = ibrik("consume", replayed["topics"][0]["into"], "--from", "earliest", "--max", "1")
-    assert consumed.stdout.split()[-1] == "2"
+    consumed = ibrik("consume", replayed["topics"][0]["into"], "--from", "earliest", "--max", "2")
+    assert consumed.stdout.split()[-1] == "3"
     refused = ibrik(*again, "--into", "kept")
     assert refused.returncode == 1
     assert "say --force" in refused.stdout
