@@ -99,10 +99,11 @@ def create(
 
 
 @app.command(
+    "from-archive",
     epilog=examples(
         "ibrik replay from-archive orders --target ./lake --dry-run",
         "ibrik replay from-archive orders --target ./lake --from 1200 --to 1300 --into copies",
-    )
+    ),
 )
 def from_archive(
     topic: Annotated[
