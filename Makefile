@@ -104,7 +104,7 @@ bench-operator: $(STAMP) ## Measure the operator with 1,000 Topics and 2,000 Sub
 bench-cluster: $(STAMP) images ## Measure on a kind cluster: a pool from nothing, publishing from a pod (as for e2e)
 	$(ON_KIND) bench.cluster
 bench-spark: $(STAMP) ## Measure reading sealed segments into Arrow, and the archive job (needs Java 17)
-	$(BIN)/python -m bench segments archive
+	$(BIN)/python -m bench segments archive beside
 
 ##@ As in the Kafka-like service
 run: $(STAMP) ## Start a broker for development on DATA

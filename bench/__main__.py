@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from bench import (
     archive,
+    beside,
     deletion,
     fairness,
     group_commit,
@@ -42,6 +43,7 @@ BENCHMARKS: dict[str, Callable[[Bench], list[Row]]] = {
     "retries": retries.measure,
     "segments": segments.measure,
     "archive": archive.measure,
+    "beside": beside.measure,
 }
 
 

@@ -106,12 +106,14 @@ def _idle(bench: Bench) -> Row:
     ).judged(f"≤ {IDLE_BAR_S:.0f} s", seconds <= IDLE_BAR_S)
 
 
+def command_of(data: Path, lake: Path) -> list[str]:
+    where = ["--data", str(data), "--target", str(lake)]
+    return [sys.executable, "-m", "ibrik_spark", "archive", *where]
+
+
 def _run(data: Path, lake: Path) -> float:
     """Seconds of the whole process, as it is started in a pod."""
     begun = time.perf_counter()
-    command = [sys.executable, "-m", "ibrik_spark", "archive"]
-    done = subprocess.run(
-        [*command, "--data", str(data), "--target", str(lake)], capture_output=True, check=False
-    )
+    done = subprocess.run(command_of(data, lake), capture_output=True, check=False)
     assert done.returncode in (0, 2), done.stdout + done.stderr
     return time.perf_counter() - begun
