@@ -3,6 +3,7 @@
 The operator's clocks run faster here than they come: what it would do after minutes it does soon.
 """
 
+import json
 import os
 from collections.abc import Iterator
 
@@ -108,3 +109,44 @@ def test_a_run_that_never_begins_is_deleted_so_that_the_next_one_can(lake: Lake)
     lake.cluster.wait_gone(RUNS, name, lake.namespace, timeout_s=RUN_S)
     lake.wait_archived()
     assert lake.table() == lake.expected()
+
+
+def test_two_executors_merge_the_small_files_of_a_table(lake: Lake) -> None:
+    lake.wait_archived()
+    lake.publish(some_flights(COUNT + 200)[COUNT + 100 :])
+    lake.wait_archived()
+    wish = TARGET | {"executors": 2, "serviceAccountName": "spark-operator-spark"}
+    lake.cluster.apply(pool(archive=wish), namespace=lake.namespace)
+
+    def schedule() -> Document | None:
+        found = lake.cluster.objects(SCHEDULES, lake.namespace)
+        return next((one for one in found if is_optimize(one["spec"]["template"])), None)
+
+    daily = until("a schedule of optimize", schedule)
+    run = {
+        "apiVersion": daily["apiVersion"],
+        "kind": "SparkApplication",
+        "metadata": {"name": "optimize-now"},
+        "spec": daily["spec"]["template"],
+    }
+    lake.cluster.apply(run, namespace=lake.namespace)
+
+    def ended() -> Document | None:
+        found = lake.cluster.find(RUNS, "optimize-now", lake.namespace) or {}
+        status: Document = found.get("status") or {}
+        state = (status.get("applicationState") or {}).get("state")
+        return status if state in {"COMPLETED", "FAILED", "SUBMISSION_FAILED"} else None
+
+    status = until("the run ends", ended, RUN_S)
+    assert status["applicationState"]["state"] == "COMPLETED", status
+    assert len(status["executorState"]) == 2
+    driver = lake.cluster.find("pod", "optimize-now-driver", lake.namespace)
+    assert driver is not None
+    (container,) = driver["status"]["containerStatuses"]
+    (part,) = json.loads(container["state"]["terminated"]["message"])["topics"]
+    assert part["filesAfter"] < part["filesBefore"]
+    assert lake.table() == lake.expected()
+
+
+def is_optimize(application: Document) -> bool:
+    return bool(application["arguments"][0] == "optimize")

@@ -4,9 +4,18 @@ The archive's reconcile writes, Topics read. All of it is found again after a re
 """
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from ibrik_operator.conditions.archive import Scheduling
 from ibrik_operator.keys import Key
+
+
+class Job(StrEnum):
+    """What is done on a schedule."""
+
+    ARCHIVE = "archive"
+    OPTIMIZE = "optimize"
+    """On the tables alone, so that several pods can share the work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +31,7 @@ class Slot:
     """Digest of what `ibrik.dev/archive-now` asked for; empty: nothing yet."""
     is_suspended: bool = False
     """No run begins, such as while brokers are replaced."""
+    job: Job = Job.ARCHIVE
 
 
 @dataclass

@@ -151,6 +151,7 @@ POOLS: list[tuple[dict[str, Any], bool]] = [
     ({"archive": {"target": {"url": "s3://archive/orders"}}}, True),
     ({"archive": {"target": {"url": "s3://archive", "secretRef": {"name": "s3"}}}}, True),
     ({"archive": {"target": {"claim": {}}, "executors": 2}}, False),
+    ({"archive": {"target": {"claim": {}}, "executors": 2, "serviceAccountName": "spark"}}, True),
     ({"archive": {"target": {}}}, False),
     ({"archive": {"target": {"url": "s3a://archive", "claim": {}}}}, False),
     ({"archive": {"target": {"claim": {}, "secretRef": {"name": "s3"}}}}, False),

@@ -50,6 +50,12 @@ URL_ADVICE = (
 )
 
 
+EXECUTORS_ADVICE = (
+    "executors are pods that a job makes: set serviceAccountName to an account that may do that, "
+    "such as the one that the chart of the Spark operator makes"
+)
+
+
 class Reclaim(StrEnum):
     RETAIN = "Retain"
     DELETE = "Delete"
@@ -191,8 +197,8 @@ class PoolArchive(Model):
 
     model_config = checked(
         rule(
-            "self.executors == 0",
-            "jobs of several processes are not served yet: leave executors out or set it to 0",
+            "self.executors == 0 || has(self.serviceAccountName)",
+            EXECUTORS_ADVICE,
             field="executors",
         ),
     )
@@ -204,7 +210,11 @@ class PoolArchive(Model):
     resources: Resources = Resources()
     """CPU and memory of a job; left out, it asks for 100m and gets 1434Mi."""
     executors: int = Field(default=0, ge=0, le=64, strict=True)
-    """Further processes of a job; 0 means that one does it all."""
+    """Pods that merge the small files of the tables once a day, besides the one that leads them; 0
+    leaves the files as they are."""
+    service_account_name: Name | None = None
+    """ServiceAccount with which that one makes the others; the chart of the Spark operator brings
+    one to each namespace that it serves."""
 
 
 class PodTemplate(Model):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from ibrik_api.model import FieldError, json_pointer
 from ibrik_api.quantities import format_quantity, parse_quantity
 from ibrik_api.resources.pool import (
+    EXECUTORS_ADVICE,
     MAX_POOL_NAME_LENGTH,
     URL_ADVICE,
     ArchiveTarget,
@@ -80,11 +81,8 @@ def _unfitting(spec: BrokerPoolSpec) -> Iterator[_Finding]:
 
 def _archive_findings(archive: PoolArchive) -> Iterator[_Finding]:
     yield from _target_findings(archive.target)
-    if archive.executors:
-        yield (
-            ("spec", "archive", "executors"),
-            "jobs of several processes are not served yet: leave executors out or set it to 0",
-        )
+    if archive.executors and archive.service_account_name is None:
+        yield ("spec", "archive", "executors"), EXECUTORS_ADVICE
     for part in ("requests", "limits"):
         memory = getattr(archive.resources, part).get("memory")
         if memory is not None and not _is_size(memory):

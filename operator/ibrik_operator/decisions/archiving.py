@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from ibrik_api.kubernetes import ARCHIVE_NOW, ORDINAL_LABEL, claim_name, ordinal_of
+from ibrik_api.resources.pool import PoolArchive
 from ibrik_api.resources.topic import Archive
 from ibrik_api.timestamps import parse_timestamp
-from ibrik_operator.archives import Slot
+from ibrik_operator.archives import Job, Slot
 from ibrik_operator.conditions.archive import Starter
 from ibrik_operator.conditions.condition import Violation
 from ibrik_operator.conditions.reasons import Reason
@@ -24,6 +25,7 @@ OVERDUE_MS = 180_000
 NOT_BEGUN = frozenset({"", "NEW", "PENDING_SUBMISSION", "SUBMITTED", "PENDING_RERUN"})
 ENDED = frozenset({"COMPLETED", "FAILED", "SUBMISSION_FAILED"})
 EXCLUSIVE = "ReadWriteOncePod"
+OPTIMIZE_SCHEDULE = "@daily"
 
 
 class Remedy(StrEnum):
@@ -73,8 +75,19 @@ def wished_slots(
     return slots
 
 
+def optimize_slots(archive: PoolArchive, slots: Iterable[Slot]) -> list[Slot]:
+    """Once a day for each volume of tables, or for all that lies behind a URL."""
+    if not archive.executors:
+        return []
+    ordinals = sorted({slot.ordinal for slot in slots})
+    whole = ordinals if archive.target.url is None else ordinals[:1]
+    return [Slot(one, OPTIMIZE_SCHEDULE, "UTC", job=Job.OPTIMIZE) for one in whole]
+
+
 def topics_of(slot: Slot, topics: Iterable[Document], observation: PoolObservation) -> list[Key]:
     """The Topics whose status speaks of this slot."""
+    if slot.job is not Job.ARCHIVE:
+        return []
     names = {
         name
         for seen in observation.brokers

@@ -16,7 +16,7 @@ from ibrik_api.kubernetes import (
 )
 from ibrik_api.quantities import MIB, format_quantity
 from ibrik_api.resources.pool import Claim, PoolArchive
-from ibrik_operator.archives import Slot
+from ibrik_operator.archives import Job, Slot
 from ibrik_operator.desired.archive_pod import (
     DEADLINE_S,
     cpu_limit_of,
@@ -26,6 +26,7 @@ from ibrik_operator.desired.archive_pod import (
     pod_labels,
     pod_template,
     resources_of,
+    table_arguments,
 )
 from ibrik_operator.desired.broker_set import Defaults
 from ibrik_operator.desired.common import child
@@ -39,8 +40,8 @@ SPARK_VERSION = "4.3.0"
 """What the applications say that they are; Spark's operator only asks whether it is 3 or later."""
 MAIN_FILE = "local:///opt/ibrik/jobs.py"
 """A name by which the entrypoint of the image finds the arguments of the job."""
-DRIVER = "spark-kubernetes-driver"
-"""The name by which Spark finds its container in a template."""
+DRIVER, EXECUTOR = "spark-kubernetes-driver", "spark-kubernetes-executor"
+"""The names by which Spark finds its container in a template."""
 MASTER = "local[2,4]"
 KEPT_S = 24 * 3600
 """How long what has ended can be looked at."""
@@ -52,7 +53,8 @@ SHOWN_OF_POOL = 14
 def slot_name(pool: Document, slot: Slot) -> str:
     """At most 36 characters: Spark adds 20 for each run, and the whole is a label."""
     name = pool["metadata"]["name"]
-    key = digest([name, slot.ordinal, slot.schedule, slot.time_zone])[:10]
+    further = [] if slot.job is Job.ARCHIVE else [slot.job]
+    key = digest([name, slot.ordinal, slot.schedule, slot.time_zone, *further])[:10]
     return f"{object_name(name[:SHOWN_OF_POOL].rstrip('-'))}-{slot.ordinal}-{key}"
 
 
@@ -144,6 +146,8 @@ def _child(pool: Document, slot: Slot, api: str, kind: str, name: str) -> dict[s
 
 
 def _arguments(pool: Document, archive: PoolArchive, slot: Slot) -> list[str]:
+    if slot.job is Job.OPTIMIZE:
+        return ["optimize", *table_arguments(archive)]
     named = [part for topic in slot.topics for part in ("--topic", topic)]
     period = format_duration(period_ms(slot.schedule))
     return ["archive", *job_arguments(pool, archive, slot.ordinal), "--period", period, *named]
@@ -152,8 +156,6 @@ def _arguments(pool: Document, archive: PoolArchive, slot: Slot) -> list[str]:
 def _application(pool: Document, slot: Slot, defaults: Defaults) -> dict[str, Any]:
     archive = archive_of(pool)
     name, labels = pool["metadata"]["name"], pod_labels(pool["metadata"]["name"], slot.ordinal)
-    memory, limit = memory_of(archive) // MIB, cpu_limit_of(archive)
-    heap = memory * 5 // 7  # The rest is Python's, which holds the records.
     pull = _pull_secrets(pool, defaults)
     return {
         "type": "Python",
@@ -169,31 +171,60 @@ def _application(pool: Document, slot: Slot, defaults: Defaults) -> dict[str, An
         "timeToLiveSeconds": KEPT_S,
         "sparkConf": {"spark.ui.enabled": "false"},
         "driver": {
-            "kubernetesMaster": MASTER,
-            "cores": 1,
-            "coreRequest": cpu_of(archive),
-            **({} if limit is None else {"coreLimit": limit}),
-            "memory": f"{heap}m",
-            "memoryOverhead": f"{memory - heap}m",
-            "serviceAccount": object_name(name),
+            **_size(archive),
             "labels": labels,
-            "template": pod_template(pool, archive, slot.ordinal, {"name": DRIVER}),
+            "template": pod_template(
+                pool, archive, slot, {"name": DRIVER}, makes_pods=slot.job is not Job.ARCHIVE
+            ),
+            **_master(name, archive, slot),
         },
+        "executor": _executor(pool, archive, slot),
+    }
+
+
+def _size(archive: PoolArchive) -> dict[str, Any]:
+    """Of a pod, in the words of Spark."""
+    memory, limit = memory_of(archive) // MIB, cpu_limit_of(archive)
+    heap = memory * 5 // 7  # The rest is Python's, which holds the records.
+    return {
+        "cores": 1,
+        "coreRequest": cpu_of(archive),
+        **({} if limit is None else {"coreLimit": limit}),
+        "memory": f"{heap}m",
+        "memoryOverhead": f"{memory - heap}m",
+    }
+
+
+def _master(pool: str, archive: PoolArchive, slot: Slot) -> dict[str, Any]:
+    """A driver is its own master, or makes pods, with the rights of who may do that."""
+    if slot.job is Job.ARCHIVE:
+        return {"kubernetesMaster": MASTER, "serviceAccount": object_name(pool)}
+    return {"serviceAccount": archive.service_account_name}
+
+
+def _executor(pool: Document, archive: PoolArchive, slot: Slot) -> dict[str, Any]:
+    if slot.job is Job.ARCHIVE:
         # The definition asks for it; a driver that is its own master starts none.
-        "executor": {"instances": 1, "cores": 1, "memory": "512m", "deleteOnTermination": True},
+        return {"instances": 1, "cores": 1, "memory": "512m", "deleteOnTermination": True}
+    return {
+        **_size(archive),
+        "instances": archive.executors,
+        "deleteOnTermination": True,
+        "labels": pod_labels(pool["metadata"]["name"], slot.ordinal),
+        "template": pod_template(pool, archive, slot, {"name": EXECUTOR}),
     }
 
 
 def _job(pool: Document, slot: Slot, defaults: Defaults) -> dict[str, Any]:
     archive = archive_of(pool)
     container = {
-        "name": "archive",
+        "name": str(slot.job),
         "image": archive.image or defaults.spark_image,
         "imagePullPolicy": "IfNotPresent",
         "args": _arguments(pool, archive, slot),
         "resources": resources_of(archive),
     }
-    template = pod_template(pool, archive, slot.ordinal, container)
+    template = pod_template(pool, archive, slot, container)
     pull = [{"name": one} for one in _pull_secrets(pool, defaults)]
     template["spec"] |= {
         "serviceAccountName": object_name(pool["metadata"]["name"]),

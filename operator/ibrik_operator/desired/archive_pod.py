@@ -18,6 +18,7 @@ from ibrik_api.kubernetes import (
 )
 from ibrik_api.quantities import MIB, format_quantity, parse_quantity
 from ibrik_api.resources.pool import PoolArchive
+from ibrik_operator.archives import Job, Slot
 from ibrik_operator.desired.broker_set import DATA_FOLDER
 from ibrik_operator.desired.common import CONTAINER_SECURITY, POD_SECURITY
 from ibrik_operator.desired.spec import pool_spec
@@ -39,34 +40,42 @@ def job_arguments(pool: Document, archive: PoolArchive, ordinal: int) -> list[st
     return [
         "--data",
         DATA_FOLDER,
-        "--target",
-        archive.target.url or LAKE_FOLDER,
         "--admin",
         f"http://{host}.{pool['metadata']['namespace']}.svc:{ADMIN_PORT}",
         "--token-file",
         f"{TOKEN_FOLDER}/{TOKEN_FILE}",
-        "--output",
-        "json",
+        *table_arguments(archive),
     ]
 
 
+def table_arguments(archive: PoolArchive) -> list[str]:
+    """What every job on tables is told."""
+    return ["--target", archive.target.url or LAKE_FOLDER, "--output", "json"]
+
+
 def pod_template(
-    pool: Document, archive: PoolArchive, ordinal: int, container: dict[str, Any]
+    pool: Document,
+    archive: PoolArchive,
+    slot: Slot,
+    container: dict[str, Any],
+    *,
+    makes_pods: bool = False,
 ) -> dict[str, Any]:
     """`container` is its name and what else the starter needs of it."""
     name, own = pool["metadata"]["name"], pool_spec(pool).pod_template
     spec = {
-        "automountServiceAccountToken": False,
+        "automountServiceAccountToken": makes_pods,
         "enableServiceLinks": False,
         "activeDeadlineSeconds": DEADLINE_S,
         "securityContext": POD_SECURITY,
-        "affinity": {"podAffinity": _beside(name, ordinal)},
-        "containers": [{**_container(archive), **container}],
-        "volumes": _volumes(name, archive, ordinal),
+        "containers": [{**_container(archive, slot), **container}],
+        "volumes": _volumes(name, archive, slot),
     }
+    if slot.job is Job.ARCHIVE or archive.target.claim is not None:
+        spec["affinity"] = {"podAffinity": _beside(name, slot.ordinal)}
     if own.tolerations:  # Where its broker may be.
         spec["tolerations"] = list(own.tolerations)
-    return {"metadata": {"labels": pod_labels(name, ordinal)}, "spec": spec}
+    return {"metadata": {"labels": pod_labels(name, slot.ordinal)}, "spec": spec}
 
 
 def pod_labels(pool: str, ordinal: int) -> dict[str, str]:
@@ -101,13 +110,15 @@ def resources_of(archive: PoolArchive) -> dict[str, Any]:
     }
 
 
-def _container(archive: PoolArchive) -> dict[str, Any]:
+def _container(archive: PoolArchive, slot: Slot) -> dict[str, Any]:
     secret = archive.target.secret_ref
-    mounts: list[dict[str, Any]] = [
-        {"name": DATA_VOLUME, "mountPath": DATA_FOLDER, "readOnly": True},
-        {"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": True},
-        {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - a volume of the pod's own
-    ]
+    mounts: list[dict[str, Any]] = []
+    if slot.job is Job.ARCHIVE:
+        mounts += [
+            {"name": DATA_VOLUME, "mountPath": DATA_FOLDER, "readOnly": True},
+            {"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": True},
+        ]
+    mounts.append({"name": "tmp", "mountPath": "/tmp"})  # noqa: S108 - a volume of the pod's own
     if archive.target.claim is not None:
         mounts.append({"name": "lake", "mountPath": LAKE_FOLDER})
     container: dict[str, Any] = {
@@ -125,19 +136,19 @@ def _container(archive: PoolArchive) -> dict[str, Any]:
     return container
 
 
-def _volumes(pool: str, archive: PoolArchive, ordinal: int) -> list[dict[str, Any]]:
-    token = {"key": "archive", "path": TOKEN_FILE}
-    volumes: list[dict[str, Any]] = [
+def _volumes(pool: str, archive: PoolArchive, slot: Slot) -> list[dict[str, Any]]:
+    volumes: list[dict[str, Any]] = []
+    if slot.job is Job.ARCHIVE:
+        token = {"key": "archive", "path": TOKEN_FILE}
         # Read-only at the mount alone: some drivers take it on the claim for a way to attach.
-        {
-            "name": DATA_VOLUME,
-            "persistentVolumeClaim": {"claimName": claim_name(pool, ordinal)},
-        },
-        {"name": "token", "secret": {"secretName": admin_secret_name(pool), "items": [token]}},
-        {"name": "tmp", "emptyDir": {"sizeLimit": "4Gi"}},
-    ]
+        data = {"claimName": claim_name(pool, slot.ordinal)}
+        volumes += [
+            {"name": DATA_VOLUME, "persistentVolumeClaim": data},
+            {"name": "token", "secret": {"secretName": admin_secret_name(pool), "items": [token]}},
+        ]
+    volumes.append({"name": "tmp", "emptyDir": {"sizeLimit": "4Gi"}})
     if archive.target.claim is not None:
-        claim = {"claimName": lake_claim_name(pool, ordinal)}
+        claim = {"claimName": lake_claim_name(pool, slot.ordinal)}
         volumes.append({"name": "lake", "persistentVolumeClaim": claim})
     return volumes
 

@@ -18,12 +18,13 @@ from ibrik_operator.decisions.archiving import (
     known_ordinals,
     leftovers,
     not_shareable,
+    optimize_slots,
     topics_of,
     wished_slots,
 )
 from ibrik_operator.decisions.dependents import ARCHIVE
 from ibrik_operator.decisions.finalizers import is_paused
-from ibrik_operator.desired.archive import slot_name
+from ibrik_operator.desired.archive import archive_of, slot_name
 from ibrik_operator.desired.spec import pool_spec
 from ibrik_operator.documents import is_terminating
 from ibrik_operator.keys import Document, Key
@@ -65,13 +66,12 @@ async def _carry_out(
     observation = context.observations.of(key)
     objects = ArchiveObjects(context, pool)
     await objects.read()
-    slots = (
-        wished_slots(key, topics, observation, is_suspended=_is_rolling(pool))
-        if has_archive
-        else []
-    )
-    scheduling = {}
-    if not has_archive:
+    slots: list[Slot] = []
+    scheduling: dict[Key, Scheduling] = {}
+    if has_archive:
+        slots = wished_slots(key, topics, observation, is_suspended=_is_rolling(pool))
+        slots += optimize_slots(archive_of(pool), slots)
+    else:
         scheduling = {Key.of(one): Scheduling(obstacle=_no_target(key)) for one in topics}
     kept = []
     for slot in slots:

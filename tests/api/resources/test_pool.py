@@ -128,9 +128,7 @@ def test_what_no_job_can_do_yet_is_refused_with_what_to_write() -> None:
         "/spec/archive/resources/limits/memory",
     ]
     assert "write url as s3://bucket/path" in found[0][2]
-    assert [sentence for _, _, sentence in found if "served yet" in sentence] == [
-        "jobs of several processes are not served yet: leave executors out or set it to 0",
-    ]
+    assert "set serviceAccountName to an account that may do that" in found[1][2]
 
 
 def test_an_archive_can_be_added_moved_and_taken_away_but_its_volume_never_shrinks() -> None:

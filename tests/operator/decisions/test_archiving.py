@@ -7,7 +7,7 @@ import pytest
 from ibrik_api.kubernetes import ARCHIVE_NOW, archive_labels, pod_name
 from ibrik_api.observed import ObservedResource
 from ibrik_api.timestamps import parse_timestamp
-from ibrik_operator.archives import Slot
+from ibrik_operator.archives import Job, Slot
 from ibrik_operator.conditions.archive import Starter
 from ibrik_operator.conditions.reasons import Reason
 from ibrik_operator.decisions.archiving import (
@@ -18,13 +18,14 @@ from ibrik_operator.decisions.archiving import (
     known_ordinals,
     leftovers,
     not_shareable,
+    optimize_slots,
     refused_schedule,
     remedy,
     starter,
     topics_of,
     wished_slots,
 )
-from ibrik_operator.desired.archive import run_name, slot_name
+from ibrik_operator.desired.archive import archive_of, run_name, slot_name
 from ibrik_operator.keys import Key
 from ibrik_operator.observations import PoolObservation
 from tests.support.pool_documents import broker, pool, silent
@@ -257,3 +258,25 @@ def test_the_newest_job_that_ended_counts() -> None:
     violation = failed_job([old, going], "shop")
     assert violation is not None
     assert "logs job/old" in violation.message
+
+
+@pytest.mark.parametrize(
+    ("target", "executors", "ordinals"),
+    [
+        ({"claim": {}}, 2, [0, 3]),
+        ({"url": "s3://lake/orders"}, 2, [0]),
+        ({"claim": {}}, 0, []),
+    ],
+)
+def test_tables_are_optimized_once_for_each_place_where_they_lie(
+    target: Document, executors: int, ordinals: list[int]
+) -> None:
+    wish = {"target": target, "executors": executors, "serviceAccountName": "spark"}
+    found = optimize_slots(
+        archive_of(pool(archive=wish)), [Slot(3, "@hourly", "UTC"), Slot(0, "@hourly", "UTC")]
+    )
+    assert [slot.ordinal for slot in found] == ordinals
+    assert all(slot.job is Job.OPTIMIZE for slot in found)
+    for slot in found:
+        same = Slot(slot.ordinal, slot.schedule, slot.time_zone)
+        assert slot_name(pool(), slot) != slot_name(pool(), same)

@@ -15,7 +15,7 @@ import yaml
 from ibrik_api.kubernetes import CONFIG_HASH, DATABASE_HASH, POOL_LABEL
 from ibrik_api.resources.pool import Claim
 from ibrik_broker.settings import Settings, load_settings
-from ibrik_operator.archives import Slot
+from ibrik_operator.archives import Job, Slot
 from ibrik_operator.desired.archive import (
     cron_job,
     lake_claim,
@@ -77,10 +77,12 @@ RICH = pool(
 MONITORING = {"kubernetes.io/metadata.name": "monitoring"}
 
 Build = Callable[[dict[str, Any]], Mapping[str, Any]]
+OPTIMIZE_SLOT = Slot(0, "@daily", "UTC", job=Job.OPTIMIZE)
 SLOT = Slot(0, "0 * * * *", "UTC")
 RICH_SLOT = Slot(2, "@every 30m", "Europe/Berlin", ("orders", "returns"), "0123456789abcdef", True)
 LAKE = ({"size": "20Gi", "storageClassName": "fast"}, {"size": "20Gi"})
 ARCHIVED = pool(archive={"target": {"claim": {}}})
+WITH_EXECUTORS = {"executors": 2, "serviceAccountName": "spark-operator-spark"}
 RICH_ARCHIVED = pool(
     "orders-of-the-whole-wide-world",
     image="registry.example/ibrik/broker:2",
@@ -92,6 +94,10 @@ RICH_ARCHIVED = pool(
         "resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": 2, "memory": "4Gi"}},
     },
 )
+
+
+def optimized(target: dict[str, Any]) -> dict[str, Any]:
+    return pool(archive={"target": target, **WITH_EXECUTORS})
 
 
 def archived(build: Callable[..., dict[str, Any]]) -> Build:
@@ -119,6 +125,13 @@ BUILDERS: dict[str, Build] = {
         ARCHIVED if one is PLAIN else RICH_ARCHIVED, {}
     ),
     "spark-schedule": archived(spark_schedule),
+    "spark-optimize": lambda one: spark_schedule(
+        optimized(
+            {"claim": {}} if one is PLAIN else {"url": "s3://lake", "secretRef": {"name": "s3"}}
+        ),
+        OPTIMIZE_SLOT,
+        DEFAULTS,
+    ),
     "spark-run": archived(spark_run),
     "cron-job": archived(cron_job),
     "single-job": archived(single_job),
