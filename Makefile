@@ -97,6 +97,8 @@ apitest: $(STAMP) ## A real API server, its controllers, the operator and broker
 	KUBE_ASSETS="$(KUBE_ASSETS)" $(BIN)/python -m pytest -q -n 2 tests/apiserver
 interop: $(STAMP) ## Let aiokafka's pure decoder and Kafka's own DumpLogSegments read our segments (needs Java and Maven)
 	$(BIN)/python -m tests.interop
+lake-readers: $(STAMP) ## Let delta-rs and Spark 4.0 with Delta's own reader count a table of the archive job (needs Java and Maven)
+	$(BIN)/python -m tests.lake_readers
 bench: $(STAMP) ## Measure beside peers in the same run; prints ratios (needs redis-server and wrk)
 	$(BIN)/python -m bench
 bench-operator: $(STAMP) ## Measure the operator with 1,000 Topics and 2,000 Subscriptions on a real API server (KUBE_ASSETS as for apitest)
@@ -147,4 +149,4 @@ clean: ## Remove what this Makefile made (never a data folder)
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*##/ {printf "  \033[36m%-15s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: setup demo demo-webhooks demo-shared lake-demo test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery crash-archive sim bitflips api apitest interop bench bench-operator bench-cluster bench-spark run create-topic list-topics producer consumer images image-spark kind-up deploy kind-down e2e e2e-archive e2e-full clean help
+.PHONY: setup demo demo-webhooks demo-shared lake-demo test check fmt fmt-check lint types imports generate docs generated lock crash crash-delivery crash-archive sim bitflips api apitest interop lake-readers bench bench-operator bench-cluster bench-spark run create-topic list-topics producer consumer images image-spark kind-up deploy kind-down e2e e2e-archive e2e-full clean help
