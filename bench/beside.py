@@ -88,7 +88,7 @@ def _tail(bench: Bench) -> Row:
     rounds = 1 if bench.is_quick else 5
     with new_folder() as name, broker_with(Path(name) / "broker", {"beside": {}}) as broker:
         data = Path(name) / "data"
-        filled(data, bench.scaled(GIB, GIB // 20) // RECORD_BYTES)
+        filled(data, bench.scaled(3 * GIB, GIB // 20) // RECORD_BYTES)
         asyncio.run(_p99_ms(broker, 1.0))  # warms up
         alone, beside = [], []
         for _ in range(rounds):
