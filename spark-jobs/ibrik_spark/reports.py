@@ -1,13 +1,14 @@
 """What a job came to: one document for programs, a readable table, the last words of a pod."""
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from .errors import ExitCode
+from .errors import ExitCode, JobError
 
 TERMINATION_BYTES = 4096  # what Kubernetes keeps
 GOOD_IN_PODS = (ExitCode.DONE, ExitCode.NOTHING_TO_DO, ExitCode.SUPERSEDED)
@@ -72,12 +73,14 @@ class Report:
     def table(self) -> str:
         """For people: a line for each topic, and what is wrong in full sentences."""
         lines = [f"{part.topic}  {part.rows:,} rows  {_WORDS[part.code]}" for part in self.parts]
-        sentences = [f"{part.topic}: {part.detail}" for part in self.parts if part.detail]
-        if self.detail:
-            sentences.append(self.detail)
         if not self.parts:
             lines.append(f"{self.job}: {_WORDS[self.code]}")
-        return "".join(f"{line}\n" for line in lines + sentences)
+        return "".join(f"{line}\n" for line in lines + self.sentences())
+
+    def sentences(self) -> list[str]:
+        """What is wrong."""
+        found = [f"{part.topic}: {part.detail}" for part in self.parts if part.detail]
+        return [*found, self.detail] if self.detail else found
 
     def _head(self) -> dict[str, Any]:
         head = {
@@ -88,6 +91,19 @@ class Report:
             "rows": self.rows,
         }
         return head | ({"detail": self.detail[:1024]} if self.detail else {})
+
+
+def carried_out(kind: type[Report], job: str, find: Callable[[str], Iterable[Part]]) -> Report:
+    """What `find`, given when it started, makes of each topic. What was foreseen is not raised."""
+    started = timestamp(time.time())
+    parts: list[Part] = []
+    detail = ""
+    try:
+        parts += find(started)
+        code = ExitCode.worst([part.code for part in parts])
+    except JobError as error:
+        code, detail = error.exit_code, str(error)
+    return kind(job, code, started, timestamp(time.time()), detail, parts)
 
 
 def exit_code(report: Report, termination_log: Path | None) -> int:

@@ -2,7 +2,6 @@
 
 import shutil
 import uuid
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +19,6 @@ from tests.support.broker import Broker, running_broker
 
 pytestmark = pytest.mark.slow
 WISHED = {"archive": {"enabled": True}}
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    with running_broker(tmp_path_factory.mktemp("archived")) as running:
-        yield running
-
-
-@pytest.fixture
-async def ibrik(broker: Broker) -> AsyncIterator[Client]:
-    async with ibrik_client.connect(broker.http_url, admin_url=broker.admin_url) as client:
-        yield client
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import asyncio
 import subprocess
 import sys
 import uuid
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +22,6 @@ from tests.spark.volumes import TOPIC, break_a_batch, fill, new_log
 from tests.support.broker import Broker, running_broker
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    with running_broker(tmp_path_factory.mktemp("replayed")) as running:
-        yield running
-
-
-@pytest.fixture
-async def ibrik(broker: Broker) -> AsyncIterator[Client]:
-    async with ibrik_client.connect(broker.http_url, admin_url=broker.admin_url) as client:
-        yield client
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 from ibrik_spark.errors import ExitCode, JobError, Superseded
 from ibrik_spark.files import Merge, merge_files
 from ibrik_spark.merges import FILE_BYTES, merges
-from ibrik_spark.reports import Part, Report, timestamp
+from ibrik_spark.reports import Part, Report, carried_out
 from ibrik_spark.schema import DataFile
 from ibrik_spark.table import Handle, tables_in
 from ibrik_spark.work import each
@@ -48,23 +48,17 @@ class OptimizeReport(Report):
             else f"{part.topic}  nothing was rewritten"
             for part in self.parts
         ]
-        sentences = [f"{part.topic}: {part.detail}" for part in self.parts if part.detail]
-        end = [self.detail] if self.detail else []
-        return "".join(f"{line}\n" for line in [*lines, *sentences, *end])
+        return "".join(f"{line}\n" for line in lines + self.sentences())
 
 
 def run(options: Options) -> Report:
     """Merge what there is to merge. Raises nothing that was foreseen: the report says it."""
-    started = timestamp(time.time())
-    parts: list[Part] = []
-    detail = ""
-    try:
-        handles = tables_in(options.target, options.topics)
-        parts += [_Run(options, handle, started).optimize() for handle in handles]
-        code = ExitCode.worst([part.code for part in parts])
-    except JobError as error:
-        code, detail = error.exit_code, str(error)
-    return OptimizeReport(JOB, code, started, timestamp(time.time()), detail, parts)
+    return carried_out(OptimizeReport, JOB, lambda started: _parts(options, started))
+
+
+def _parts(options: Options, started: str) -> list[Part]:
+    handles = tables_in(options.target, options.topics)
+    return [_Run(options, handle, started).optimize() for handle in handles]
 
 
 class _Run:

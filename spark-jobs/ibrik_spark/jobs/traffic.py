@@ -5,7 +5,6 @@ its most frequent ones, so a count of a key is exact when a slice has fewer keys
 """
 
 import base64
-import time
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -17,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ibrik_log.volume import TopicFolder
-from ibrik_spark.errors import ExitCode, JobError
-from ibrik_spark.reports import Part, Report, timestamp
+from ibrik_spark.errors import ExitCode
+from ibrik_spark.reports import Part, Report, carried_out, timestamp
 from ibrik_spark.segments import DamagedRange
 from ibrik_spark.slices import Slice
 from ibrik_spark.spread import Found, Options, pieces, slices_of, spread
@@ -66,17 +65,12 @@ class TrafficReport(Report):
 
 def run(options: Options) -> Report:
     """Count all that is sealed. Raises nothing that was foreseen: the report says it."""
-    started = timestamp(time.time())
-    parts: list[Part] = []
-    detail = ""
-    try:
-        volume = MountedVolume.open(options.data)
-        folders = volume.named(options.topics)
-        parts += [_topic(options, volume, folder) for folder in folders]
-        code = ExitCode.worst([part.code for part in parts])
-    except JobError as error:
-        code, detail = error.exit_code, str(error)
-    return TrafficReport(JOB, code, started, timestamp(time.time()), detail, parts)
+    return carried_out(TrafficReport, JOB, lambda _started: _parts(options))
+
+
+def _parts(options: Options) -> list[Part]:
+    volume = MountedVolume.open(options.data)
+    return [_topic(options, volume, folder) for folder in volume.named(options.topics)]
 
 
 def _topic(options: Options, volume: MountedVolume, folder: TopicFolder) -> Part:

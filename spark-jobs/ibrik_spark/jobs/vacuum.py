@@ -5,7 +5,6 @@ run that is under way has such files too, so that young ones stay. What bears no
 named and left: in doubt nothing is deleted.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from ibrik_api.durations import parse_duration
 from ibrik_spark.errors import ExitCode, JobError, WrongOption
 from ibrik_spark.files import is_ours
-from ibrik_spark.reports import Part, Report, timestamp
+from ibrik_spark.reports import Part, Report, carried_out
 from ibrik_spark.table import Handle, tables_in
 
 JOB = "vacuum"
@@ -45,24 +44,18 @@ class VacuumReport(Report):
                 verb = "would be deleted" if facts["isPlan"] else "deleted"
                 lines.append(f"{part.topic}  {facts['files']:,} files {verb}")
             lines += [f"  not ours, left: {path}" for path in facts.get("foreign", ())]
-        sentences = [f"{part.topic}: {part.detail}" for part in self.parts if part.detail]
-        end = [self.detail] if self.detail else []
-        return "".join(f"{line}\n" for line in [*lines, *sentences, *end])
+        return "".join(f"{line}\n" for line in lines + self.sentences())
 
 
 def run(options: Options) -> Report:
     """Delete what nobody needs. Raises nothing that was foreseen: the report says it."""
-    started = timestamp(time.time())
-    parts: list[Part] = []
-    detail = ""
-    try:
-        keep_ms = _kept_ms(options.keep)
-        handles = tables_in(options.target, options.topics)
-        parts += [_vacuum(options, handle, keep_ms) for handle in handles]
-        code = ExitCode.worst([part.code for part in parts])
-    except JobError as error:
-        code, detail = error.exit_code, str(error)
-    return VacuumReport(JOB, code, started, timestamp(time.time()), detail, parts)
+    return carried_out(VacuumReport, JOB, lambda _started: _parts(options))
+
+
+def _parts(options: Options) -> list[Part]:
+    keep_ms = _kept_ms(options.keep)
+    handles = tables_in(options.target, options.topics)
+    return [_vacuum(options, handle, keep_ms) for handle in handles]
 
 
 def _kept_ms(text: str) -> int:
