@@ -1,6 +1,6 @@
 """Runs in a pod with the tables: how many rows one has, and a digest of all that was sent.
 
-Only `deltalake`: what somebody would do who has never heard of Ibrik.
+Only `deltalake` and Arrow: what somebody would do who has never heard of Ibrik.
 """
 
 import hashlib
@@ -8,10 +8,13 @@ import json
 import sys
 
 from deltalake import DeltaTable
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 
 def main(folder: str) -> None:
-    table = DeltaTable(folder).to_pyarrow_table(columns=["partition", "offset", "value"])
+    files = SubTreeFileSystem(folder, LocalFileSystem())
+    wanted = ["partition", "offset", "value"]
+    table = DeltaTable(folder).to_pyarrow_table(columns=wanted, filesystem=files)
     columns = [table.column(name).to_pylist() for name in table.column_names]
     rows = sorted([p, o, value.decode()] for p, o, value in zip(*columns, strict=True))
     digest = hashlib.sha256(json.dumps(rows).encode()).hexdigest()

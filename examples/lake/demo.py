@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 from deltalake import DeltaTable
 from jobs import Jobs
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 from quickstart import IBRIK, BrokerProcess, proof, run_demo, screen
 from quickstart import flights as source
 
@@ -80,7 +81,8 @@ async def publish_and_archive(
 def compare(folder: Path, flights: Sequence[source.Flight], places: Places) -> None:
     """The table against the source: rows, places, counts, the sum of distances."""
     columns = ["partition", "offset", "value", "gap_to"]
-    table = DeltaTable(str(folder)).to_pyarrow_table(columns=columns)
+    files = SubTreeFileSystem(str(folder), LocalFileSystem())
+    table = DeltaTable(str(folder)).to_pyarrow_table(columns=columns, filesystem=files)
     rows = [table.column(name).to_pylist() for name in columns]
     proof.check(len(rows[0]) == len(flights), f"the table has {len(rows[0]):,} rows")
     proof.check(not any(rows[3]), "a gap was recorded")

@@ -13,7 +13,15 @@ from typing import BinaryIO, cast
 from urllib.parse import urlsplit
 
 import pyarrow as pa
-from pyarrow.fs import AwsStandardS3RetryStrategy, FileInfo, FileSelector, FileType, S3FileSystem
+from pyarrow.fs import (
+    AwsStandardS3RetryStrategy,
+    FileInfo,
+    FileSelector,
+    FileSystem,
+    FileType,
+    S3FileSystem,
+    SubTreeFileSystem,
+)
 
 from .errors import JobError, TableFailed, WrongTable
 from .store import Store
@@ -73,6 +81,10 @@ class Bucket(Store):
             "connect_timeout": f"{CONNECT_S}s",
             **endpoint,
         }
+
+    @property
+    def filesystem(self) -> FileSystem:
+        return SubTreeFileSystem(self._root, self._files)
 
     def make(self) -> None:
         """A bucket has no folders, and is made by who pays for it."""

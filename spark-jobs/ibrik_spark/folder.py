@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
+from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
 from .errors import TableFailed
 from .store import ADVICE, Store
@@ -18,6 +19,10 @@ class Folder(Store):
     def __init__(self, location: str) -> None:
         self.location = location
         self._root = Path(location)
+
+    @property
+    def filesystem(self) -> FileSystem:
+        return SubTreeFileSystem(self.location, LocalFileSystem())
 
     def make(self) -> None:
         with self._failing("make the folder"):

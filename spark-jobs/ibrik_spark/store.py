@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import BinaryIO
 
 import pyarrow as pa
+from pyarrow.fs import FileSystem
 
 from .errors import JobError, TableFailed
 
@@ -24,6 +25,15 @@ class Store(ABC):
     def options(self) -> dict[str, str]:
         """What delta-rs has to know besides the location."""
         return {}
+
+    @property
+    @abstractmethod
+    def filesystem(self) -> FileSystem:
+        """The place as Arrow's own threads read it, which run no Python.
+
+        delta-rs would give them one written in Python, and a thread that still holds a file of it
+        when the interpreter ends aborts the process (delta-rs issue 2184).
+        """
 
     @abstractmethod
     def make(self) -> None:

@@ -172,7 +172,7 @@ class Handle:
     def dataset(self) -> ds.Dataset:
         """The rows of this version, for whom reads them with Arrow."""
         with _failing(self.store):
-            return self._delta.to_pyarrow_dataset()
+            return self._delta.to_pyarrow_dataset(filesystem=self.store.filesystem)
 
     def archived_up_to(self, partition: int) -> int | None:
         """The first offset of the partition that no commit has brought; None before the first."""

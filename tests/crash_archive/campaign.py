@@ -17,6 +17,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 import ibrik_client
 from tests.support.broker import Broker
@@ -150,7 +151,8 @@ def _wait_for_moment(job: subprocess.Popen[str], chance: random.Random, lake: Pa
 
 def _rows(location: Path) -> list[Row]:
     try:
-        table = DeltaTable(str(location)).to_pyarrow_table(columns=COLUMNS)
+        files = SubTreeFileSystem(str(location), LocalFileSystem())
+        table = DeltaTable(str(location)).to_pyarrow_table(columns=COLUMNS, filesystem=files)
     except TableNotFoundError:
         return []
     columns = [table.column(name).to_pylist() for name in COLUMNS]

@@ -26,9 +26,11 @@ DELTA_RS = """
 import sys, zlib
 from collections import defaultdict
 from deltalake import DeltaTable
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
+files = SubTreeFileSystem(sys.argv[1], LocalFileSystem())
 found = defaultdict(list)
-for row in DeltaTable(sys.argv[1]).to_pyarrow_table().to_pylist():
+for row in DeltaTable(sys.argv[1]).to_pyarrow_table(filesystem=files).to_pylist():
     if row["gap_to"] is None:
         found[row["partition"]].append((row["offset"], zlib.crc32(row["value"])))
 for number, rows in sorted(found.items()):

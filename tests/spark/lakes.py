@@ -3,8 +3,11 @@
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import pyarrow as pa
 from deltalake import DeltaTable
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from ibrik_spark.files import Written, write_slice
 from ibrik_spark.slices import cut
@@ -39,8 +42,14 @@ def commit(handle: Handle, written: list[Written]) -> None:
 
 def table_rows(table: Table) -> list[dict[str, Any]]:
     """All rows, in the order of the log, by the library's own reader."""
-    rows: list[dict[str, Any]] = DeltaTable(table.location).to_pyarrow_table().to_pylist()
+    rows: list[dict[str, Any]] = rows_of(DeltaTable(table.location)).to_pylist()
     return sorted(rows, key=lambda row: (row["partition"], row["offset"]))
+
+
+def rows_of(delta: DeltaTable) -> pa.Table:
+    """All rows of a table in a folder, as they come."""
+    folder = urlsplit(delta.table_uri).path
+    return delta.to_pyarrow_table(filesystem=SubTreeFileSystem(folder, LocalFileSystem()))
 
 
 def parquet_files(table: Table) -> list[Path]:

@@ -17,7 +17,7 @@ from ibrik_spark.errors import ExitCode
 from ibrik_spark.jobs import archive, optimize
 from ibrik_spark.jobs.audit import Options, run
 from ibrik_spark.reports import Report
-from tests.spark.lakes import commit, table_of, write
+from tests.spark.lakes import commit, rows_of, table_of, write
 from tests.spark.volumes import LARGE, TOPIC, break_a_batch, fill, new_log
 from tests.support.broker import Broker, running_broker
 
@@ -45,7 +45,7 @@ def differences(report: Report) -> list[str]:
 def replace_row(folder: Path, offset: int, column: str, value: bytes) -> None:
     """Another content for a row, as no archive run would write it."""
     delta = DeltaTable(table_of(folder).location)
-    rows = delta.to_pyarrow_table()
+    rows = rows_of(delta)
     row = rows.filter(pc.equal(rows.column("offset"), offset)).to_pylist()[0]
     delta.delete(f'"offset" = {offset}')
     changed = pa.Table.from_pylist([row | {column: value}], rows.schema)
@@ -93,7 +93,7 @@ async def test_a_row_that_is_another_is_found_and_named(folder: Path, column: st
 
 async def test_rows_that_are_missing_or_there_twice_are_found(folder: Path) -> None:
     delta = DeltaTable(table_of(folder).location)
-    rows = delta.to_pyarrow_table()
+    rows = rows_of(delta)
     delta.delete('"offset" = 4')
     assert "offsets 4 to 4 are missing" in differences(await audit(folder))[0]
     lost = rows.filter(pc.equal(rows.column("offset"), 4))

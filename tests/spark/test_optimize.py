@@ -16,7 +16,7 @@ from ibrik_spark.jobs import optimize
 from ibrik_spark.jobs.optimize import Options, run
 from ibrik_spark.merges import merges
 from ibrik_spark.reports import Report
-from tests.spark.lakes import commit, parquet_files, table_of, table_rows, write
+from tests.spark.lakes import commit, parquet_files, rows_of, table_of, table_rows, write
 from tests.spark.volumes import LARGE, TOPIC, break_a_batch, fill, new_log
 
 
@@ -56,7 +56,7 @@ def test_small_files_become_one_and_no_row_changes(folder: Path) -> None:
     assert handle.prove([1]) == {1: (0, 12)}
     assert table_rows(table) == before
     assert len(parquet_files(table)) == 5  # the old ones are there for older versions
-    assert DeltaTable(table.location, version=1).to_pyarrow_table().num_rows == 12
+    assert rows_of(DeltaTable(table.location, version=1)).num_rows == 12
 
 
 def test_there_is_nothing_to_do_twice(folder: Path) -> None:

@@ -60,8 +60,10 @@ async def archive(data: Path, target: str, **options: Any) -> Report:
 
 def offsets(lake: Bucket) -> list[int]:
     """By the library's own reader."""
-    table = DeltaTable(f"{lake.url}/{TOPIC}", storage_options={"AWS_ALLOW_HTTP": "true"})
-    found: list[int] = table.to_pyarrow_table()["offset"].to_pylist()
+    location = f"{lake.url}/{TOPIC}"
+    table = DeltaTable(location, storage_options={"AWS_ALLOW_HTTP": "true"})
+    rows = table.to_pyarrow_table(filesystem=store_at(location).filesystem)
+    found: list[int] = rows["offset"].to_pylist()
     return sorted(found)
 
 

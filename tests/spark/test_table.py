@@ -5,10 +5,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from pyarrow.fs import LocalFileSystem
 
 from ibrik_spark.errors import ExitCode, Superseded, TableFailed, WrongTable
 from ibrik_spark.table import Table, Topic
-from tests.spark.lakes import commit, parquet_files, table_of, table_rows, write
+from tests.spark.lakes import commit, parquet_files, rows_of, table_of, table_rows, write
 from tests.spark.volumes import fill, new_log
 
 
@@ -81,9 +82,16 @@ def test_rows_that_somebody_else_appended_are_noticed(folder: Path) -> None:
     table = table_of(folder)
     commit(table.create(), write(folder))
     delta = DeltaTable(table.location)
-    write_deltalake(delta, delta.to_pyarrow_table().slice(3, 1), mode="append")
+    write_deltalake(delta, rows_of(delta).slice(3, 1), mode="append")
     with pytest.raises(WrongTable, match="are there twice"):
         table.opened().prove([1])
+
+
+def test_rows_are_read_without_python(folder: Path) -> None:
+    """A thread of Arrow that holds a file written in Python can abort a run that is done."""
+    table = table_of(folder)
+    commit(table.create(), write(folder))
+    assert isinstance(table.opened().dataset().filesystem.base_fs, LocalFileSystem)
 
 
 def test_rows_that_somebody_deleted_are_noticed(folder: Path) -> None:
