@@ -19,6 +19,7 @@ COUNT = 4_000
 KEPT_BYTES = 65_536
 CLOCKS = ("IBRIK_OPERATOR_ARCHIVE__UNHEARD_MS=20000", "IBRIK_OPERATOR_ARCHIVE__START_MS=180000")
 TARGET = {"target": {"claim": {"size": "1Gi"}}}
+EXECUTORS = {"executors": 2, "serviceAccountName": "spark-operator-spark"}
 SCHEDULES, RUNS = (
     "scheduledsparkapplications.sparkoperator.k8s.io",
     "sparkapplications.sparkoperator.k8s.io",
@@ -47,7 +48,7 @@ def archived(cluster: Cluster, namespace: str) -> Lake:
         partitioner="roundRobin",
         retention={"bytes": str(KEPT_BYTES)},
         segment={"bytes": str(KEPT_BYTES)},
-        archive={"enabled": True, "schedule": "@every 1m"},
+        archive={"enabled": True, "schedule": "@every 1m", "jobs": ["traffic"]},
     )
     cluster.apply(pool(archive=TARGET), wish, namespace=namespace)
     cluster.wait_condition("topics.ibrik.dev", "flights", namespace, "Ready=True")
@@ -115,24 +116,44 @@ def test_two_executors_merge_the_small_files_of_a_table(lake: Lake) -> None:
     lake.wait_archived()
     lake.publish(some_flights(COUNT + 200)[COUNT + 100 :])
     lake.wait_archived()
-    wish = TARGET | {"executors": 2, "serviceAccountName": "spark-operator-spark"}
-    lake.cluster.apply(pool(archive=wish), namespace=lake.namespace)
+    lake.cluster.apply(pool(archive=TARGET | EXECUTORS), namespace=lake.namespace)
+    merged = by_two_executors(lake, "optimize")
+    assert merged["filesAfter"] < merged["filesBefore"]
+    assert lake.table() == lake.expected()
+
+
+def test_two_executors_count_the_rows_of_a_table(lake: Lake) -> None:
+    lake.wait_archived()
+    lake.cluster.apply(pool(archive=TARGET | EXECUTORS), namespace=lake.namespace)
+    counted = by_two_executors(lake, "traffic")
+    assert counted["rows"] == len(lake.sent)
+    assert counted["damaged"] == 0
+
+
+def by_two_executors(lake: Lake, job: str) -> Document:
+    """What a daily job says of the topic when it is run now."""
+
+    def is_it(schedule: Document) -> bool:
+        application = schedule["spec"]["template"]
+        return bool(
+            application["arguments"][0] == job and application["executor"]["instances"] == 2
+        )
 
     def schedule() -> Document | None:
         found = lake.cluster.objects(SCHEDULES, lake.namespace)
-        return next((one for one in found if is_optimize(one["spec"]["template"])), None)
+        return next(filter(is_it, found), None)
 
-    daily = until("a schedule of optimize", schedule)
+    daily, name = until(f"a schedule of {job}", schedule), f"{job}-now"
     run = {
         "apiVersion": daily["apiVersion"],
         "kind": "SparkApplication",
-        "metadata": {"name": "optimize-now"},
+        "metadata": {"name": name},
         "spec": daily["spec"]["template"],
     }
     lake.cluster.apply(run, namespace=lake.namespace)
 
     def ended() -> Document | None:
-        found = lake.cluster.find(RUNS, "optimize-now", lake.namespace) or {}
+        found = lake.cluster.find(RUNS, name, lake.namespace) or {}
         status: Document = found.get("status") or {}
         state = (status.get("applicationState") or {}).get("state")
         return status if state in {"COMPLETED", "FAILED", "SUBMISSION_FAILED"} else None
@@ -140,13 +161,9 @@ def test_two_executors_merge_the_small_files_of_a_table(lake: Lake) -> None:
     status = until("the run ends", ended, RUN_S)
     assert status["applicationState"]["state"] == "COMPLETED", status
     assert len(status["executorState"]) == 2
-    driver = lake.cluster.find("pod", "optimize-now-driver", lake.namespace)
+    driver = lake.cluster.find("pod", f"{name}-driver", lake.namespace)
     assert driver is not None
     (container,) = driver["status"]["containerStatuses"]
     (part,) = json.loads(container["state"]["terminated"]["message"])["topics"]
-    assert part["filesAfter"] < part["filesBefore"]
-    assert lake.table() == lake.expected()
-
-
-def is_optimize(application: Document) -> bool:
-    return bool(application["arguments"][0] == "optimize")
+    found: Document = part
+    return found

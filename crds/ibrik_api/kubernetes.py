@@ -42,6 +42,8 @@ ARCHIVE_LABEL = "ibrik.dev/archive"
 pods are brokers."""
 ORDINAL_LABEL = "ibrik.dev/ordinal"
 """Number of the broker that an object of the archive is for."""
+JOB_LABEL = "ibrik.dev/job"
+"""What a pod of the archive does."""
 
 
 def pool_labels(pool: str) -> dict[str, str]:

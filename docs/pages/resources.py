@@ -125,6 +125,8 @@ def _values(schema: dict[str, Any]) -> str:
         return _measure(schema)
     if schema["type"] in ("integer", "number"):
         return _number(schema)
+    if "enum" in schema.get("items", {}):
+        return "any of " + _values(schema["items"])
     word, bound = _WORDS[schema["type"]]
     return f"{word}, at most {schema[bound]}" if bound in schema else word
 

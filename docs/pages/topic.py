@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args, get_origin
 
 from annotated_types import Ge, Le
 from pydantic import BaseModel
@@ -90,13 +90,19 @@ def _default(defaults: dict[str, Any], field: FieldInfo) -> str:
 
 
 def _allowed(field: FieldInfo) -> str:
-    if isinstance(field.annotation, type) and issubclass(field.annotation, StrEnum):
-        return ", ".join(f"`{choice.value}`" for choice in field.annotation)
+    for words, annotation in (("", field.annotation), *_items(field.annotation)):
+        if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+            return words + ", ".join(f"`{choice.value}`" for choice in annotation)
     names = {Ge: "at least", Le: "at most"}
     marks = [mark for part in (field, *get_args(field.annotation)) for mark in _marks(part)]
     bounds = [f"{names[type(m)]} `{_bound(m)}`" for m in marks if type(m) in names]
     bounds += [_shown(mark) for mark in marks if isinstance(mark, Limits)]
     return ", ".join(bounds)
+
+
+def _items(annotation: Any) -> list[tuple[str, Any]]:
+    is_list = get_origin(annotation) is list
+    return [("any of ", item) for item in get_args(annotation)] if is_list else []
 
 
 def _marks(part: Any) -> Sequence[Any]:

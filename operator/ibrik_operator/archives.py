@@ -11,11 +11,23 @@ from ibrik_operator.keys import Key
 
 
 class Job(StrEnum):
-    """What is done on a schedule."""
+    """What is done on a schedule. All but the archive itself are done once a day."""
 
     ARCHIVE = "archive"
     OPTIMIZE = "optimize"
-    """On the tables alone, so that several pods can share the work."""
+    QUALITY = "quality"
+    TRAFFIC = "traffic"
+    AUDIT = "audit"
+
+    @property
+    def reads_log(self) -> bool:
+        """Whether it mounts the volume of a broker. What does not can be shared by several pods."""
+        return self in {Job.ARCHIVE, Job.QUALITY, Job.AUDIT}
+
+    @property
+    def asks_broker(self) -> bool:
+        """Whether it needs a token for the admin door."""
+        return self in {Job.ARCHIVE, Job.AUDIT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +38,7 @@ class Slot:
     schedule: str
     time_zone: str
     topics: tuple[str, ...] = ()
-    """Names to archive; empty: whatever of the broker wishes it, since there is one schedule."""
+    """Names; empty: whatever of the broker is archived, as when there is one schedule."""
     asked: str = ""
     """Digest of what `ibrik.dev/archive-now` asked for; empty: nothing yet."""
     is_suspended: bool = False

@@ -219,7 +219,10 @@ def quality(
 @app.command()
 def traffic(
     *,
-    data: Data,
+    data: Annotated[Path | None, typer.Option(help="The broker's data folder.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Count the tables there instead: a folder, or s3://…")
+    ] = None,
     topic: Topics = None,
     spark_from: SparkFrom = "4Gi",
     cores: Cores = None,
@@ -228,13 +231,19 @@ def traffic(
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Count the messages that are sealed by minute, topic, partition and key."""
+    """Count the messages that are sealed, or archived, by minute, topic, partition and key."""
     from .jobs import traffic as counting
     from .page import traffic_page
     from .spread import Options
 
-    options = Options(data, tuple(topic or ()), parse_quantity(spark_from), cores)
-    report = counting.run(options)
+    topics, size_bytes = tuple(topic or ()), parse_quantity(spark_from)
+    if target is not None and data is None:
+        tables = counting.TableOptions(target, topics, size_bytes, cores)
+        report = counting.run_on_tables(tables)
+    elif data is not None and target is None:
+        report = counting.run(Options(data, topics, size_bytes, cores))
+    else:
+        raise typer.BadParameter("write one of --data and --target")
     if page is not None:
         page.write_text(traffic_page(report), encoding="utf-8")
     _end(report, output)

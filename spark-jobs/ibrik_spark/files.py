@@ -6,7 +6,7 @@ which says so (`gap_to`, `gap_reason`); or they end the slice, as the run was to
 
 import re
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime
@@ -116,7 +116,7 @@ def merge_files(location: str, merge: Merge, *, now_ms: int) -> DataFile:
     file = _OpenFile(store, file_path(merge.date, merge.partition), merge.partition, now)
     offset = merge.start
     with file:
-        for rows in _rows_of(store, merge.paths):
+        for rows in rows_of(store, merge.paths):
             offset = _follow(rows, offset) or _refuse(location, merge, offset)
             file.add(rows)
     written = file.finish(merge.date, now_ms)
@@ -135,13 +135,17 @@ def _follow(rows: pa.RecordBatch, offset: int) -> int | None:
     return int(ends[-1].as_py())
 
 
-def _rows_of(store: Store, paths: Iterable[str]) -> Iterator[pa.RecordBatch]:
-    """The rows of files one after the other."""
+def rows_of(
+    store: Store, paths: Iterable[str], columns: Sequence[str] = FILE_SCHEMA.names
+) -> Iterator[pa.RecordBatch]:
+    """The rows of files one after the other; TableFailed when a file cannot be read."""
+    schema = pa.schema([FILE_SCHEMA.field(name) for name in columns])
     for path in paths:
         try:
             with pq.ParquetFile(store.read(path)) as parquet:
                 for group in range(parquet.num_row_groups):  # which are bounded, as rows are not
-                    rows = parquet.read_row_group(group, FILE_SCHEMA.names).cast(FILE_SCHEMA)
+                    rows = parquet.read_row_group(group, schema.names).select(schema.names)
+                    rows = rows.cast(schema)
                     yield from (batch for batch in rows.to_batches() if batch.num_rows)
         except (OSError, pa.ArrowException) as error:
             raise TableFailed(

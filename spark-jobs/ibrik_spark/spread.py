@@ -7,7 +7,7 @@ Rows never leave the task that reads them.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ibrik_log.errors import LogError
 from ibrik_log.volume import TopicFolder
@@ -16,10 +16,9 @@ from .errors import UnreadablePartition
 from .segments import Piece, read
 from .slices import Slice, cut
 from .volume import MountedVolume
-from .work import each
+from .work import Found, each
 
 SPARK_BYTES = 4 * 1024**3  # below, this process is done before Spark has started
-Found: TypeAlias = dict[str, Any]
 Look: TypeAlias = Callable[[Path, Slice], Found]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from ibrik_log.errors import LogError
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 Portion = TypeVar("Portion", bound="DataclassInstance")
 """What one task does: a value whose fields JSON can hold."""
+Found: TypeAlias = dict[str, Any]
+"""What there is to say of a portion: a small document that JSON can hold."""
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Of a JVM that hands out tasks for some minutes and touches no row: it starts sooner."""
 TRIES = 4  # of a task that fails in a way that nobody foresaw
@@ -82,8 +84,8 @@ class Tasks:
 
 
 def in_tasks(
-    session: "SparkSession", portions: Sequence[Portion], do: Callable[[Portion], dict[str, Any]]
-) -> list[dict[str, Any]]:
+    session: "SparkSession", portions: Sequence[Portion], do: Callable[[Portion], Found]
+) -> list[Found]:
     """What `do` says of each portion, in order; what it raises in a task arrives as itself."""
     kind = type(portions[0])
     texts = [json.dumps(asdict(portion)) for portion in portions]
@@ -121,7 +123,7 @@ def _write(work: Work, location: str, slice_: Slice) -> "Written":
     )
 
 
-def _answer(do: Callable[[], dict[str, Any]]) -> str:
+def _answer(do: Callable[[], Found]) -> str:
     """What there is to say of a portion, or why nothing is when another try would not help."""
     try:
         return json.dumps({"found": do()})
@@ -136,12 +138,12 @@ def _answer(do: Callable[[], dict[str, Any]]) -> str:
 
 def each(
     portions: Sequence[Portion],
-    do: Callable[[Portion], dict[str, Any]],
+    do: Callable[[Portion], Found],
     *,
     size_bytes: int,
     spark_bytes: int,
     cores: int | None,
-) -> list[dict[str, Any]]:
+) -> list[Found]:
     """What `do` says of each: in this process, or by Spark where there is much, or it was given."""
     if not portions or (size_bytes < spark_bytes and not is_submitted()):
         return [do(portion) for portion in portions]

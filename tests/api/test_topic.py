@@ -109,7 +109,6 @@ def test_what_is_no_resource_is_refused(document: Any) -> None:
         ({"minInSyncReplicas": 2}, "/spec/minInSyncReplicas"),
         ({"cleanup": "compact"}, "/spec/cleanup"),
         ({"schema": {"subject": "orders"}}, "/spec/schema/subject"),
-        ({"archive": {"enabled": True, "jobs": ["quality"]}}, "/spec/archive/jobs"),
         ({"quota": {"recordsPerSecond": 5}}, "/spec/quota/recordsPerSecond"),
     ],
 )

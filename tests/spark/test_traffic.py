@@ -3,13 +3,17 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+
 from ibrik_log.batch import encode
 from ibrik_log.log import Log
 from ibrik_log.record import Record
 from ibrik_spark.errors import ExitCode
-from ibrik_spark.jobs.traffic import run
+from ibrik_spark.jobs.traffic import TableOptions, run, run_on_tables
 from ibrik_spark.reports import Report
 from ibrik_spark.spread import Options
+from tests.spark.lakes import LAKE, commit, rows_of, table_of, write
 from tests.spark.volumes import NOW_MS, append, break_a_batch, fill, new_log
 
 MINUTE_MS = 60_000
@@ -18,6 +22,10 @@ FIRST_MS = NOW_MS // MINUTE_MS * MINUTE_MS
 
 def counted(data: Path, **options: Any) -> Report:
     return run(Options(data, **options))
+
+
+def in_the_table(folder: Path, **options: Any) -> Report:
+    return run_on_tables(TableOptions(str(folder / LAKE), **options))
 
 
 def seal(log: Log, minute: int, *keys: bytes | None) -> None:
@@ -65,3 +73,53 @@ def test_nothing_that_is_sealed_is_nothing_to_do(tmp_path: Path) -> None:
     report = counted(tmp_path)
     assert report.code is ExitCode.NOTHING_TO_DO
     assert "nothing is sealed" in report.table()
+
+
+def archive(folder: Path) -> None:
+    table = table_of(folder)
+    commit(table.create(), write(folder, records_gaps=True))
+
+
+def test_a_table_counts_as_the_log_that_it_comes_from(tmp_path: Path) -> None:
+    log = new_log(tmp_path / "data")
+    for minute, keys in enumerate([(b"a", b"b"), (b"a", None), (), (b"\xff",)]):
+        if keys:
+            seal(log, minute, *keys)
+        log.roll(NOW_MS)
+    log.close()
+    archive(tmp_path)
+    (of_the_log,), (of_the_table,) = counted(tmp_path / "data").parts, in_the_table(tmp_path).parts
+    assert (of_the_table.topic, of_the_table.rows) == ("orders", 5)
+    assert of_the_table == of_the_log
+
+
+def test_lost_offsets_of_a_table_are_said_and_not_counted(tmp_path: Path) -> None:
+    log = new_log(tmp_path / "data")
+    fill(log, 3)
+    log.close()
+    break_a_batch(tmp_path / "data")
+    archive(tmp_path)
+    (part,) = in_the_table(tmp_path, topics=["orders"]).parts
+    assert (part.rows, part.facts["damaged"]) == (6, 3)
+
+
+def test_a_file_of_several_partitions_counts_for_each(tmp_path: Path) -> None:
+    """As somebody's own compaction may leave it."""
+    log = new_log(tmp_path / "data")
+    fill(log, 3)
+    log.close()
+    archive(tmp_path)
+    delta = DeltaTable(table_of(tmp_path).location)
+    rows = rows_of(delta)
+    number = rows.schema.get_field_index("partition")
+    two = pa.array([2] * rows.num_rows, pa.int32())
+    both = pa.concat_tables([rows, rows.set_column(number, rows.schema.field(number), two)])
+    write_deltalake(delta, both, mode="overwrite")
+    (part,) = in_the_table(tmp_path).parts
+    assert [(p["partition"], p["records"]) for p in part.facts["partitions"]] == [(1, 9), (2, 9)]
+
+
+def test_a_target_without_tables_is_refused(tmp_path: Path) -> None:
+    report = in_the_table(tmp_path)
+    assert report.code is ExitCode.CONFIGURATION
+    assert "holds no table of an archive" in report.table()

@@ -210,8 +210,8 @@ class PoolArchive(Model):
     resources: Resources = Resources()
     """CPU and memory of a job; left out, it asks for 100m and gets 1434Mi."""
     executors: int = Field(default=0, ge=0, le=64, strict=True)
-    """Pods that merge the small files of the tables once a day, besides the one that leads them; 0
-    leaves the files as they are."""
+    """Pods that merge the small files of the tables once a day, and count their traffic where a
+    topic wishes it, besides the one that leads them; 0 leaves the files as they are."""
     service_account_name: Name | None = None
     """ServiceAccount with which that one makes the others; the chart of the Spark operator brings
     one to each namespace that it serves."""

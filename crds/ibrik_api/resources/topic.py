@@ -75,6 +75,14 @@ class HoldAction(StrEnum):
     DROP = "drop"
 
 
+class Report(StrEnum):
+    """What further jobs find out, once a day."""
+
+    QUALITY = "quality"
+    TRAFFIC = "traffic"
+    AUDIT = "audit"
+
+
 class Ordering(StrEnum):
     NONE = "none"
     KEY = "key"
@@ -169,8 +177,9 @@ class Archive(Model):
     """When the archive job runs: five fields of cron, @hourly or the like, or @every 30m."""
     time_zone: TimeZone = "UTC"
     """Time zone of the schedule, as in Europe/Berlin."""
-    jobs: list[Text] = Field(default=[], max_length=16)
-    """Names of further jobs that run on the archived table."""
+    jobs: list[Report] = Field(default=[], max_length=3)
+    """Further jobs, each once a day: quality looks for what is wrong in the log, traffic counts by
+    minute and key what the table holds, audit compares the two."""
     hold_max: HoldMax = HoldMax()
     """How much retention may hold back for the archive."""
 

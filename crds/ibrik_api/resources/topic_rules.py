@@ -15,7 +15,6 @@ _SERVED_LATER = {
     ("minInSyncReplicas",): "partitions are not replicated yet",
     ("cleanup",): "compaction is not served yet",
     ("schema",): "schemas are not served yet",
-    ("archive", "jobs"): "further jobs on the table are not served yet",
     ("quota",): "quotas are not served yet",
 }
 """A row leaves this table with the feature that serves it."""

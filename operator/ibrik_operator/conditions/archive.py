@@ -4,7 +4,7 @@ They only inform: a topic whose archive fails still publishes and reads.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -45,6 +45,10 @@ class Scheduling:
     is_suspended: bool = False
     run: Violation | None = None
     """What the last run failed of."""
+
+    def beside(self, other: "Scheduling") -> "Scheduling":
+        """This one, with the trouble of a further job, while it has none of its own."""
+        return replace(self, obstacle=self.obstacle or other.obstacle, run=self.run or other.run)
 
 
 def archive_verdicts(

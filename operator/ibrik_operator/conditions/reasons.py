@@ -45,6 +45,7 @@ class Reason(StrEnum):
     SCHEDULE_PENDING = "SchedulePending"
     SCHEDULE_REFUSED = "ScheduleRefused"
     ARCHIVE_FAILED = "ArchiveFailed"
+    JOB_FAILED = "JobFailed"
     ARCHIVE_BEHIND = "ArchiveBehind"
     NOT_RUN_YET = "NotRunYet"
     # pools
@@ -168,6 +169,11 @@ REASONS: dict[Reason, Entry] = {
     Reason.ARCHIVE_FAILED: Entry(
         "The last run of the archive failed; nothing is lost, and the next one goes on.",
         "Read what the message says, and the lines of the run.",
+    ),
+    Reason.JOB_FAILED: Entry(
+        "A further job on the archive failed, or found what somebody has to look at; the archive "
+        "itself goes on.",
+        "Read the report in the lines of the run: the message says where.",
     ),
     Reason.ARCHIVE_BEHIND: Entry(
         "More is held back for the archive than spec.archive.holdMax allows.",

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from ibrik_api.kubernetes import ARCHIVE_NOW, ORDINAL_LABEL, claim_name, ordinal_of
 from ibrik_api.resources.pool import PoolArchive
-from ibrik_api.resources.topic import Archive
+from ibrik_api.resources.topic import Archive, Report
 from ibrik_api.timestamps import parse_timestamp
 from ibrik_operator.archives import Job, Slot
 from ibrik_operator.conditions.archive import Starter
@@ -26,6 +26,8 @@ NOT_BEGUN = frozenset({"", "NEW", "PENDING_SUBMISSION", "SUBMITTED", "PENDING_RE
 ENDED = frozenset({"COMPLETED", "FAILED", "SUBMISSION_FAILED"})
 EXCLUSIVE = "ReadWriteOncePod"
 OPTIMIZE_SCHEDULE = "@daily"
+REPORTS = {Report.AUDIT: "0 1 * * *", Report.QUALITY: "0 2 * * *", Report.TRAFFIC: "0 3 * * *"}
+"""Not all at once, since each needs the memory of a pod."""
 
 
 class Remedy(StrEnum):
@@ -84,23 +86,46 @@ def optimize_slots(archive: PoolArchive, slots: Iterable[Slot]) -> list[Slot]:
     return [Slot(one, OPTIMIZE_SCHEDULE, "UTC", job=Job.OPTIMIZE) for one in whole]
 
 
-def topics_of(slot: Slot, topics: Iterable[Document], observation: PoolObservation) -> list[Key]:
+def report_slots(
+    topics: Sequence[Document], observation: PoolObservation, slots: Iterable[Slot]
+) -> list[Slot]:
+    """One for each broker of `slots`, which archive, and each further job that its topics name."""
+    found = []
+    for slot in {slot.ordinal: slot for slot in slots}.values():
+        there = sorted(_topics_at(slot.ordinal, topics, observation), key=topic_name)
+        for report, schedule in REPORTS.items():
+            names = tuple(topic_name(one) for one in there if report in _archive(one).jobs)
+            job = Job(report)
+            is_suspended = slot.is_suspended and job.reads_log
+            if names:
+                found.append(Slot(slot.ordinal, schedule, "UTC", names, "", is_suspended, job))
+    return found
+
+
+def topics_of(slot: Slot, topics: Sequence[Document], observation: PoolObservation) -> list[Key]:
     """The Topics whose status speaks of this slot."""
-    if slot.job is not Job.ARCHIVE:
-        return []
+    there = _topics_at(slot.ordinal, topics, observation)
+    if slot.job is Job.ARCHIVE:
+        there = [one for one in there if _schedule(one) == (slot.schedule, slot.time_zone)]
+    elif slot.job is not Job.OPTIMIZE:
+        there = [one for one in there if topic_name(one) in slot.topics]
+    return [Key.of(topic) for topic in there]
+
+
+def _topics_at(
+    ordinal: int, topics: Sequence[Document], observation: PoolObservation
+) -> list[Document]:
+    """Those of a broker that are archived."""
     names = {
         name
         for seen in observation.brokers
-        if seen.observed is not None and ordinal_of(seen.pod) == slot.ordinal
+        if seen.observed is not None and ordinal_of(seen.pod) == ordinal
         for name in seen.observed.broker.topics
     }
     return [
-        Key.of(topic)
+        topic
         for topic in topics
-        if is_archived(topic)
-        and topic_name(topic) in names
-        and _is_served(topic, observation)
-        and _schedule(topic) == (slot.schedule, slot.time_zone)
+        if is_archived(topic) and topic_name(topic) in names and _is_served(topic, observation)
     ]
 
 
@@ -185,19 +210,19 @@ def refused_schedule(schedule: Document) -> Violation | None:
     )
 
 
-def failed_run(run: Document | None, namespace: str) -> Violation | None:
+def failed_run(job: Job, run: Document | None, namespace: str) -> Violation | None:
     """What the last run of Spark came to, when it did not end well."""
     if run is None or run_state(run) not in ENDED - {"COMPLETED"}:
         return None
     told = (run.get("status") or {})["applicationState"].get("errorMessage") or "no reason given"
     name = run["metadata"]["name"]
     return Violation(
-        Reason.ARCHIVE_FAILED,
-        f"run {name} failed: {told}. See: kubectl -n {namespace} logs {name}-driver",
+        _reason(job),
+        f"{job} run {name} failed: {told}. See: kubectl -n {namespace} logs {name}-driver",
     )
 
 
-def failed_job(jobs: Sequence[Document], namespace: str) -> Violation | None:
+def failed_job(job: Job, jobs: Sequence[Document], namespace: str) -> Violation | None:
     """The same of the newest job that ended."""
     ended = [one for one in jobs if _is_job(one, "Complete") or _is_job(one, "Failed")]
     newest = max(ended, key=lambda one: _time_ms(one, "creationTimestamp"), default=None)
@@ -205,8 +230,12 @@ def failed_job(jobs: Sequence[Document], namespace: str) -> Violation | None:
         return None
     name = newest["metadata"]["name"]
     return Violation(
-        Reason.ARCHIVE_FAILED, f"job {name} failed. See: kubectl -n {namespace} logs job/{name}"
+        _reason(job), f"{job} job {name} failed. See: kubectl -n {namespace} logs job/{name}"
     )
+
+
+def _reason(job: Job) -> Reason:
+    return Reason.ARCHIVE_FAILED if job is Job.ARCHIVE else Reason.JOB_FAILED
 
 
 def _is_job(job: Document, type_: str) -> bool:
@@ -220,8 +249,12 @@ def _is_served(topic: Document, observation: PoolObservation) -> bool:
     return seen is not None and not seen.is_detached
 
 
+def _archive(topic: Document) -> Archive:
+    return Archive.model_validate(spec_of(topic)["archive"])
+
+
 def _schedule(topic: Document) -> tuple[str, str]:
-    archive = Archive.model_validate(spec_of(topic)["archive"])
+    archive = _archive(topic)
     return archive.schedule, archive.time_zone
 
 

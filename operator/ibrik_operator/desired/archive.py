@@ -19,16 +19,16 @@ from ibrik_api.resources.pool import Claim, PoolArchive
 from ibrik_operator.archives import Job, Slot
 from ibrik_operator.desired.archive_pod import (
     DEADLINE_S,
+    LAKE_FOLDER,
+    broker_arguments,
     cpu_limit_of,
     cpu_of,
-    job_arguments,
     memory_of,
     pod_labels,
     pod_template,
     resources_of,
-    table_arguments,
 )
-from ibrik_operator.desired.broker_set import Defaults
+from ibrik_operator.desired.broker_set import DATA_FOLDER, Defaults
 from ibrik_operator.desired.common import child
 from ibrik_operator.desired.periods import period_ms
 from ibrik_operator.desired.spec import pool_spec
@@ -146,16 +146,29 @@ def _child(pool: Document, slot: Slot, api: str, kind: str, name: str) -> dict[s
 
 
 def _arguments(pool: Document, archive: PoolArchive, slot: Slot) -> list[str]:
-    if slot.job is Job.OPTIMIZE:
-        return ["optimize", *table_arguments(archive)]
     named = [part for topic in slot.topics for part in ("--topic", topic)]
-    period = format_duration(period_ms(slot.schedule))
-    return ["archive", *job_arguments(pool, archive, slot.ordinal), "--period", period, *named]
+    told: list[str] = []
+    if slot.job.reads_log:
+        told += ["--data", DATA_FOLDER]
+    if slot.job.asks_broker:
+        told += broker_arguments(pool, slot.ordinal)
+    if slot.job is not Job.QUALITY:
+        told += ["--target", archive.target.url or LAKE_FOLDER]
+    if slot.job is Job.ARCHIVE:
+        told += ["--period", format_duration(period_ms(slot.schedule))]
+    # A report is read in the lines of its pod; what programs ask for are the last words.
+    output = "json" if slot.job in {Job.ARCHIVE, Job.OPTIMIZE} else "table"
+    return [str(slot.job), *told, "--output", output, *named]
+
+
+def _is_spread(archive: PoolArchive, slot: Slot) -> bool:
+    """Whether several pods share the work."""
+    return archive.executors > 0 and not slot.job.reads_log
 
 
 def _application(pool: Document, slot: Slot, defaults: Defaults) -> dict[str, Any]:
     archive = archive_of(pool)
-    name, labels = pool["metadata"]["name"], pod_labels(pool["metadata"]["name"], slot.ordinal)
+    name, labels = pool["metadata"]["name"], pod_labels(pool["metadata"]["name"], slot)
     pull = _pull_secrets(pool, defaults)
     return {
         "type": "Python",
@@ -174,7 +187,7 @@ def _application(pool: Document, slot: Slot, defaults: Defaults) -> dict[str, An
             **_size(archive),
             "labels": labels,
             "template": pod_template(
-                pool, archive, slot, {"name": DRIVER}, makes_pods=slot.job is not Job.ARCHIVE
+                pool, archive, slot, {"name": DRIVER}, makes_pods=_is_spread(archive, slot)
             ),
             **_master(name, archive, slot),
         },
@@ -197,20 +210,20 @@ def _size(archive: PoolArchive) -> dict[str, Any]:
 
 def _master(pool: str, archive: PoolArchive, slot: Slot) -> dict[str, Any]:
     """A driver is its own master, or makes pods, with the rights of who may do that."""
-    if slot.job is Job.ARCHIVE:
+    if not _is_spread(archive, slot):
         return {"kubernetesMaster": MASTER, "serviceAccount": object_name(pool)}
     return {"serviceAccount": archive.service_account_name}
 
 
 def _executor(pool: Document, archive: PoolArchive, slot: Slot) -> dict[str, Any]:
-    if slot.job is Job.ARCHIVE:
+    if not _is_spread(archive, slot):
         # The definition asks for it; a driver that is its own master starts none.
         return {"instances": 1, "cores": 1, "memory": "512m", "deleteOnTermination": True}
     return {
         **_size(archive),
         "instances": archive.executors,
         "deleteOnTermination": True,
-        "labels": pod_labels(pool["metadata"]["name"], slot.ordinal),
+        "labels": pod_labels(pool["metadata"]["name"], slot),
         "template": pod_template(pool, archive, slot, {"name": EXECUTOR}),
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 from ibrik_api.kubernetes import (
     ADMIN_PORT,
     DATA_VOLUME,
+    JOB_LABEL,
     admin_secret_name,
     archive_labels,
     claim_name,
@@ -18,7 +19,7 @@ from ibrik_api.kubernetes import (
 )
 from ibrik_api.quantities import MIB, format_quantity, parse_quantity
 from ibrik_api.resources.pool import PoolArchive
-from ibrik_operator.archives import Job, Slot
+from ibrik_operator.archives import Slot
 from ibrik_operator.desired.broker_set import DATA_FOLDER
 from ibrik_operator.desired.common import CONTAINER_SECURITY, POD_SECURITY
 from ibrik_operator.desired.spec import pool_spec
@@ -33,24 +34,16 @@ CPU, MEMORY_BYTES = "100m", 1434 * MIB
 HOST_KEY = "kubernetes.io/hostname"
 
 
-def job_arguments(pool: Document, archive: PoolArchive, ordinal: int) -> list[str]:
-    """What every job on the volume of this broker is told."""
+def broker_arguments(pool: Document, ordinal: int) -> list[str]:
+    """What a job is told that asks this broker."""
     name = pool["metadata"]["name"]
     host = f"{pod_name(name, ordinal)}.{headless_service_name(name)}"
     return [
-        "--data",
-        DATA_FOLDER,
         "--admin",
         f"http://{host}.{pool['metadata']['namespace']}.svc:{ADMIN_PORT}",
         "--token-file",
         f"{TOKEN_FOLDER}/{TOKEN_FILE}",
-        *table_arguments(archive),
     ]
-
-
-def table_arguments(archive: PoolArchive) -> list[str]:
-    """What every job on tables is told."""
-    return ["--target", archive.target.url or LAKE_FOLDER, "--output", "json"]
 
 
 def pod_template(
@@ -71,18 +64,18 @@ def pod_template(
         "containers": [{**_container(archive, slot), **container}],
         "volumes": _volumes(name, archive, slot),
     }
-    if slot.job is Job.ARCHIVE or archive.target.claim is not None:
+    if slot.job.reads_log or archive.target.claim is not None:
         spec["affinity"] = {"podAffinity": _beside(name, slot.ordinal)}
     if own.tolerations:  # Where its broker may be.
         spec["tolerations"] = list(own.tolerations)
-    return {"metadata": {"labels": pod_labels(name, slot.ordinal)}, "spec": spec}
+    return {"metadata": {"labels": pod_labels(name, slot)}, "spec": spec}
 
 
-def pod_labels(pool: str, ordinal: int) -> dict[str, str]:
+def pod_labels(pool: str, slot: Slot) -> dict[str, str]:
     """Without the words by which the operator knows the pods that it manages itself."""
-    labels = archive_labels(pool, ordinal)
+    labels = archive_labels(pool, slot.ordinal)
     del labels["app.kubernetes.io/managed-by"]
-    return labels
+    return labels | {JOB_LABEL: str(slot.job)}
 
 
 def cpu_of(archive: PoolArchive) -> str:
@@ -113,11 +106,10 @@ def resources_of(archive: PoolArchive) -> dict[str, Any]:
 def _container(archive: PoolArchive, slot: Slot) -> dict[str, Any]:
     secret = archive.target.secret_ref
     mounts: list[dict[str, Any]] = []
-    if slot.job is Job.ARCHIVE:
-        mounts += [
-            {"name": DATA_VOLUME, "mountPath": DATA_FOLDER, "readOnly": True},
-            {"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": True},
-        ]
+    if slot.job.reads_log:
+        mounts.append({"name": DATA_VOLUME, "mountPath": DATA_FOLDER, "readOnly": True})
+    if slot.job.asks_broker:
+        mounts.append({"name": "token", "mountPath": TOKEN_FOLDER, "readOnly": True})
     mounts.append({"name": "tmp", "mountPath": "/tmp"})  # noqa: S108 - a volume of the pod's own
     if archive.target.claim is not None:
         mounts.append({"name": "lake", "mountPath": LAKE_FOLDER})
@@ -138,14 +130,14 @@ def _container(archive: PoolArchive, slot: Slot) -> dict[str, Any]:
 
 def _volumes(pool: str, archive: PoolArchive, slot: Slot) -> list[dict[str, Any]]:
     volumes: list[dict[str, Any]] = []
-    if slot.job is Job.ARCHIVE:
-        token = {"key": "archive", "path": TOKEN_FILE}
+    if slot.job.reads_log:
         # Read-only at the mount alone: some drivers take it on the claim for a way to attach.
         data = {"claimName": claim_name(pool, slot.ordinal)}
-        volumes += [
-            {"name": DATA_VOLUME, "persistentVolumeClaim": data},
-            {"name": "token", "secret": {"secretName": admin_secret_name(pool), "items": [token]}},
-        ]
+        volumes.append({"name": DATA_VOLUME, "persistentVolumeClaim": data})
+    if slot.job.asks_broker:
+        token = {"key": "archive", "path": TOKEN_FILE}
+        secret = {"secretName": admin_secret_name(pool), "items": [token]}
+        volumes.append({"name": "token", "secret": secret})
     volumes.append({"name": "tmp", "emptyDir": {"sizeLimit": "4Gi"}})
     if archive.target.claim is not None:
         claim = {"claimName": lake_claim_name(pool, slot.ordinal)}

@@ -19,6 +19,7 @@ from ibrik_operator.decisions.archiving import (
     leftovers,
     not_shareable,
     optimize_slots,
+    report_slots,
     topics_of,
     wished_slots,
 )
@@ -69,8 +70,12 @@ async def _carry_out(
     slots: list[Slot] = []
     scheduling: dict[Key, Scheduling] = {}
     if has_archive:
-        slots = wished_slots(key, topics, observation, is_suspended=_is_rolling(pool))
-        slots += optimize_slots(archive_of(pool), slots)
+        archiving = wished_slots(key, topics, observation, is_suspended=_is_rolling(pool))
+        slots = [
+            *archiving,
+            *optimize_slots(archive_of(pool), archiving),
+            *report_slots(topics, observation, archiving),
+        ]
     else:
         scheduling = {Key.of(one): Scheduling(obstacle=_no_target(key)) for one in topics}
     kept = []
@@ -78,7 +83,9 @@ async def _carry_out(
         how = await _slot(context, objects, key, slot)
         if how.obstacle is None or how.obstacle.reason != Reason.VOLUME_NOT_SHAREABLE:
             kept.append(slot_name(pool, slot))
-        scheduling |= dict.fromkeys(topics_of(slot, topics, observation), how)
+        for topic in topics_of(slot, topics, observation):
+            known = scheduling.get(topic)
+            scheduling[topic] = how if known is None else known.beside(how)
     # Nobody has to be asked when nothing is archived any more.
     sure = known_ordinals(observation) if has_archive and topics else EVERY_ORDINAL
     for one in leftovers(objects.found(), kept, sure):

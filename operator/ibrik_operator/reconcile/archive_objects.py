@@ -101,10 +101,10 @@ class ArchiveObjects:
             known, run = await self._heal(known, state)
             await self._apply(spark_schedule(self._pool, slot, self._defaults), known)
         await self._keep_cron_job(slot, who)
-        failed = failed_run(run, self._namespace)
+        failed = failed_run(slot.job, run, self._namespace)
         if who is Starter.CRON_JOB:
             jobs = [one for one in self._jobs if one["metadata"]["name"].startswith(name)]
-            failed = failed_job(jobs, self._namespace)
+            failed = failed_job(slot.job, jobs, self._namespace)
         refused = None if known is None or who is not Starter.SPARK else refused_schedule(known)
         return Scheduling(who, self._is_installed, refused, run=failed)
 

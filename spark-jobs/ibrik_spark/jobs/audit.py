@@ -26,10 +26,10 @@ from ibrik_spark.rows import COLUMNS, Range, in_order
 from ibrik_spark.schema import FILE_SCHEMA
 from ibrik_spark.segments import DamagedRange
 from ibrik_spark.slices import Slice, Span, cut
-from ibrik_spark.spread import Found, pieces
+from ibrik_spark.spread import pieces
 from ibrik_spark.table import Handle, Table, Topic, open_known, reading
 from ibrik_spark.volume import MountedVolume, SealedPartition
-from ibrik_spark.work import each
+from ibrik_spark.work import Found, each
 
 JOB = "audit"
 SPARK_BYTES = 4 * 1024**3  # below, this process is done before Spark has started

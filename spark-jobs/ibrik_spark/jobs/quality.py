@@ -24,8 +24,9 @@ from ibrik_spark.letters import dead_letters
 from ibrik_spark.reports import Part, Report, timestamp
 from ibrik_spark.segments import DamagedRange
 from ibrik_spark.slices import Slice
-from ibrik_spark.spread import Found, Options, pieces, slices_of, spread
+from ibrik_spark.spread import Options, pieces, slices_of, spread
 from ibrik_spark.volume import MountedVolume
+from ibrik_spark.work import Found
 
 JOB = "quality"
 SIZE_BITS = 40

@@ -1,33 +1,42 @@
 """`traffic`: how many messages there were in each minute, by topic and partition, and hot keys.
 
-Reads the sealed records of a volume and changes nothing. Counts are exact; of keys each task sends
-its most frequent ones, so a count of a key is exact when a slice has fewer keys than that.
+Counts the sealed records of a volume, or the rows of tables; changes neither. Tables can be read by
+several pods, and hold what retention has deleted from the log.
 """
 
-import base64
-from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ibrik_log.volume import TopicFolder
+from ibrik_spark.counts import COLUMNS, Counts, summary
 from ibrik_spark.errors import ExitCode
-from ibrik_spark.reports import Part, Report, carried_out, timestamp
+from ibrik_spark.files import rows_of
+from ibrik_spark.reports import Part, Report, carried_out
+from ibrik_spark.schema import LiveFile
 from ibrik_spark.segments import DamagedRange
 from ibrik_spark.slices import Slice
-from ibrik_spark.spread import Found, Options, pieces, slices_of, spread
+from ibrik_spark.spread import SPARK_BYTES, Options, pieces, slices_of, spread
+from ibrik_spark.table import Handle, tables_in
+from ibrik_spark.target import store_at
 from ibrik_spark.volume import MountedVolume
+from ibrik_spark.work import Found, each
 
 JOB = "traffic"
-MINUTE_MS = 60_000
-KEYS_SENT = 1_000  # of one slice
-HOT_KEYS = 10
-QUIET_LISTED = 20
+TABLE_COLUMNS = ["partition", "offset", *COLUMNS, "gap_to"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """What the command line says of a look at tables."""
+
+    target: str
+    topics: Sequence[str] = ()
+    spark_bytes: int = SPARK_BYTES
+    cores: int | None = None
 
 
 class TrafficReport(Report):
@@ -68,113 +77,72 @@ def run(options: Options) -> Report:
     return carried_out(TrafficReport, JOB, lambda _started: _parts(options))
 
 
+def run_on_tables(options: TableOptions) -> Report:
+    """Count all that is archived. Raises nothing that was foreseen: the report says it."""
+    return carried_out(TrafficReport, JOB, lambda _started: _table_parts(options))
+
+
 def _parts(options: Options) -> list[Part]:
     volume = MountedVolume.open(options.data)
     return [_topic(options, volume, folder) for folder in volume.named(options.topics)]
 
 
 def _topic(options: Options, volume: MountedVolume, folder: TopicFolder) -> Part:
-    slices = slices_of(volume, folder)
-    found = spread(options, slices, look)
-    numbers = [slice_.partition for slice_ in slices]
-    facts = summary(list(zip(numbers, found, strict=True)))
+    found = spread(options, slices_of(volume, folder), look)
+    return _part(folder.name, folder.topic_id, found)
+
+
+def _table_parts(options: TableOptions) -> list[Part]:
+    handles = tables_in(options.target, options.topics)
+    return [_table(options, handle) for handle in handles]
+
+
+def _table(options: TableOptions, handle: Handle) -> Part:
+    files, location = handle.live_files(), handle.location
+    answers = each(
+        files,
+        lambda file: {"partitions": look_at_file(location, file)},
+        size_bytes=sum(file.size_bytes for file in files),
+        spark_bytes=options.spark_bytes,
+        cores=options.cores,
+    )
+    found = [found for answer in answers for found in answer["partitions"]]
+    return _part(handle.topic.name, handle.topic.topic_id, found)
+
+
+def _part(topic: str, topic_id: str, found: Sequence[Found]) -> Part:
+    facts = summary(found)
     code = ExitCode.DONE if facts["records"] else ExitCode.NOTHING_TO_DO
-    return Part(folder.name, code, facts.pop("records"), "", {"topicId": folder.topic_id} | facts)
+    return Part(topic, code, facts.pop("records"), "", {"topicId": topic_id} | facts)
 
 
-# --- one slice: runs in a task --------------------------------------------------------------------
+# --- one portion: runs in a task ------------------------------------------------------------------
 
 
 def look(data: Path, slice_: Slice) -> Found:
     """Records and bytes of each minute, and the most frequent keys."""
-    minutes: dict[int, list[int]] = {}
-    keys: Counter[bytes] = Counter()
-    damaged = 0
+    counts = Counts()
     for piece in pieces(data, slice_):
         if isinstance(piece, DamagedRange):
-            damaged += piece.to_offset - piece.from_offset
-            continue
-        _add_minutes(minutes, piece)
-        counted = pc.value_counts(piece.column("key").drop_null())
-        keys.update(dict(zip(*(counted.field(n).to_pylist() for n in (0, 1)), strict=True)))
-    return {
-        "minutes": [[minute, *counts] for minute, counts in sorted(minutes.items())],
-        "keys": [[_text_of(key), count] for key, count in keys.most_common(KEYS_SENT)],
-        "damaged": damaged,
-    }
+            counts.add_damaged(piece.to_offset - piece.from_offset)
+        else:
+            counts.add(piece)
+    return counts.found(slice_.partition)
 
 
-def _add_minutes(minutes: dict[int, list[int]], batch: pa.RecordBatch) -> None:
-    at = batch.column("timestamp").cast(pa.int64()).to_numpy() // MINUTE_MS
-    lengths = pc.add(
-        pc.fill_null(pc.binary_length(batch.column("key")), 0),
-        pc.fill_null(pc.binary_length(batch.column("value")), 0),
-    ).to_numpy()
-    found, places = np.unique(at, return_inverse=True)
-    records, sizes = np.bincount(places), np.bincount(places, weights=lengths)
-    for minute, count, size in zip(found, records, sizes, strict=True):
-        known = minutes.setdefault(int(minute), [0, 0])
-        known[0] += int(count)
-        known[1] += int(size)
+def look_at_file(location: str, file: LiveFile) -> list[Found]:
+    """The same of a file of a table, for each partition in it; a gap is what cannot be read."""
+    counted: dict[int, Counts] = {}
+    for rows in rows_of(store_at(location), [file.path], TABLE_COLUMNS):
+        for number in rows.column("partition").unique().to_pylist():
+            counts = counted.setdefault(number, Counts())
+            of_it = rows.filter(pc.equal(rows.column("partition"), number))
+            is_gap = of_it.column("gap_to").is_valid()
+            counts.add(of_it.filter(pc.invert(is_gap)))
+            counts.add_damaged(_lost(of_it.filter(is_gap)))
+    return [counts.found(number) for number, counts in counted.items()]
 
 
-def _text_of(key: bytes) -> str:
-    """A key as text; one that is none as Base64."""
-    try:
-        text = key.decode()
-    except UnicodeDecodeError:
-        return "base64:" + base64.b64encode(key).decode()
-    return text if text.isprintable() else repr(text)
-
-
-# --- all slices of a topic ------------------------------------------------------------------------
-
-
-def summary(found: Sequence[tuple[int, Found]]) -> dict[str, Any]:
-    """What the slices of one topic come to, each with the number of its partition."""
-    minutes: dict[int, list[int]] = {}
-    keys: Counter[str] = Counter()
-    partitions: Counter[int] = Counter({number: 0 for number, _ in found})
-    for number, f in found:
-        keys.update(dict(f["keys"]))
-        for minute, records, size_bytes in f["minutes"]:
-            known = minutes.setdefault(minute, [0, 0])
-            known[0] += records
-            known[1] += size_bytes
-            partitions[number] += records
-    total = partitions.total()
-    times = sorted(minutes)
-    return {
-        "records": total,
-        "bytes": sum(size_bytes for _, size_bytes in minutes.values()),
-        "damaged": sum(f["damaged"] for _, f in found),
-        "from": _time(times[0]) if times else None,
-        "to": _time(times[-1]) if times else None,
-        "partitions": [
-            {"partition": number, "records": records, "share": _share(records, total)}
-            for number, records in sorted(partitions.items())
-        ],
-        "hotKeys": [
-            {"key": key, "records": records, "share": _share(records, total)}
-            for key, records in keys.most_common(HOT_KEYS)
-        ],
-        "quiet": _quiet(times),
-        "minutes": [
-            {"time": _time(m), "records": minutes[m][0], "bytes": minutes[m][1]} for m in times
-        ],
-    }
-
-
-def _quiet(times: Sequence[int]) -> list[dict[str, Any]]:
-    """The longest stretches between the first and the last minute in which nothing came."""
-    found = [(after - before - 1, before + 1) for before, after in pairwise(times)]
-    longest = sorted((q for q in found if q[0]), key=lambda q: (-q[0], q[1]))
-    return [{"from": _time(start), "minutes": count} for count, start in longest[:QUIET_LISTED]]
-
-
-def _share(records: int, total: int) -> float:
-    return round(records / total, 4) if total else 0.0
-
-
-def _time(minute: int) -> str:
-    return timestamp(minute * 60)
+def _lost(gaps: pa.RecordBatch) -> int:
+    offsets = pc.subtract(gaps.column("gap_to"), gaps.column("offset"))
+    return int(pc.sum(offsets, min_count=0).as_py())

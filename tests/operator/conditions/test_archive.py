@@ -49,6 +49,16 @@ def test_a_cron_job_says_why_it_is_one() -> None:
     assert "does not serve namespace 'shop'" in elsewhere.message
 
 
+def test_a_further_job_is_heard_when_the_archive_itself_has_no_trouble() -> None:
+    report = Violation(Reason.JOB_FAILED, "quality run y failed")
+    further = Scheduling(Starter.UNDECIDED, obstacle=OBSTACLE, run=report)
+    assert SPARK.beside(further) == Scheduling(Starter.SPARK, obstacle=OBSTACLE, run=report)
+    own = Scheduling(Starter.SPARK, run=FAILED)
+    assert own.beside(further).run == FAILED
+    _, healthy = verdicts(SPARK.beside(Scheduling(Starter.SPARK, run=report)), last(0))
+    assert (healthy.status, healthy.reason) == ("False", Reason.JOB_FAILED)
+
+
 def test_while_nobody_has_looked_the_former_word_stands() -> None:
     old = {"type": "ArchiveScheduled", "status": "True", "reason": "BySpark", "message": ""}
     scheduled, _ = verdicts(None, before=[old])

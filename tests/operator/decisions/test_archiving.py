@@ -21,6 +21,7 @@ from ibrik_operator.decisions.archiving import (
     optimize_slots,
     refused_schedule,
     remedy,
+    report_slots,
     starter,
     topics_of,
     wished_slots,
@@ -233,13 +234,14 @@ def test_a_refused_schedule_is_told_in_the_words_of_sparks_operator() -> None:
 
 
 def test_a_failed_run_says_where_to_look() -> None:
-    violation = failed_run(run("FAILED", 5, "exit code 64"), "shop")
+    violation = failed_run(Job.ARCHIVE, run("FAILED", 5, "exit code 64"), "shop")
     assert violation is not None
+    assert violation.reason == Reason.ARCHIVE_FAILED
     assert "exit code 64" in violation.message
     assert violation.message.endswith("kubectl -n shop logs s-1-driver")
-    assert failed_run(run("COMPLETED", 5), "shop") is None
-    assert failed_run(run("RUNNING", 5), "shop") is None
-    assert failed_run(None, "shop") is None
+    assert failed_run(Job.ARCHIVE, run("COMPLETED", 5), "shop") is None
+    assert failed_run(Job.ARCHIVE, run("RUNNING", 5), "shop") is None
+    assert failed_run(Job.ARCHIVE, None, "shop") is None
 
 
 def job(name: str, at: str, ended: str | None) -> Document:
@@ -253,11 +255,21 @@ def job(name: str, at: str, ended: str | None) -> Document:
 def test_the_newest_job_that_ended_counts() -> None:
     old, new = job("old", LATE, "Failed"), job("new", SOON, "Complete")
     going = job("going", NOW, None)
-    assert failed_job([], "shop") is None
-    assert failed_job([new, old, going], "shop") is None
-    violation = failed_job([old, going], "shop")
+    assert failed_job(Job.ARCHIVE, [], "shop") is None
+    assert failed_job(Job.ARCHIVE, [new, old, going], "shop") is None
+    violation = failed_job(Job.ARCHIVE, [old, going], "shop")
     assert violation is not None
     assert "logs job/old" in violation.message
+
+
+def test_what_a_further_job_failed_of_is_no_failure_of_the_archive() -> None:
+    by_spark = failed_run(Job.QUALITY, run("FAILED", 5, "exit code 64"), "shop")
+    by_cron = failed_job(Job.OPTIMIZE, [job("old", LATE, "Failed")], "shop")
+    assert by_spark is not None
+    assert by_cron is not None
+    assert by_spark.reason == by_cron.reason == Reason.JOB_FAILED
+    assert by_spark.message.startswith("quality run s-1 failed")
+    assert by_cron.message.startswith("optimize job old failed")
 
 
 @pytest.mark.parametrize(
@@ -280,3 +292,34 @@ def test_tables_are_optimized_once_for_each_place_where_they_lie(
     for slot in found:
         same = Slot(slot.ordinal, slot.schedule, slot.time_zone)
         assert slot_name(pool(), slot) != slot_name(pool(), same)
+
+
+def test_further_jobs_run_once_a_day_for_the_topics_that_name_them() -> None:
+    topics = [
+        topic("a", jobs=["traffic", "quality"]),
+        topic("b", jobs=["quality", "quality"], schedule="@daily"),
+        topic("c"),
+        topic("off", enabled=False, jobs=["audit"]),
+        topic("far", jobs=["audit"]),
+    ]
+    observation = seen(topics, ["a", "b", "c", "off"], ["far"])
+    archiving = wished_slots(POOL, topics, observation, is_suspended=True)
+    found = report_slots(topics, observation, archiving)
+    assert [(s.ordinal, s.job, s.topics, s.is_suspended) for s in found] == [
+        (0, Job.QUALITY, ("a", "b"), True),
+        (0, Job.TRAFFIC, ("a",), False),
+        (1, Job.AUDIT, ("far",), True),
+    ]
+    assert len({(slot.schedule, slot.job) for slot in found}) == 3
+    assert topics_of(found[0], topics, observation) == [
+        Key("Topic", "shop", "a"),
+        Key("Topic", "shop", "b"),
+    ]
+
+
+def test_every_topic_of_a_broker_is_told_of_its_merges() -> None:
+    topics = [topic("a"), topic("b", schedule="@hourly"), topic("c")]
+    observation = seen(topics, ["a", "b"], ["c"])
+    slot = Slot(0, "@daily", "UTC", job=Job.OPTIMIZE)
+    found = topics_of(slot, topics, observation)
+    assert [key.name for key in found] == ["a", "b"]

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from ibrik_api.kubernetes import CONFIG_HASH, DATABASE_HASH, POOL_LABEL
 from ibrik_api.resources.pool import Claim
@@ -41,6 +43,7 @@ from ibrik_operator.desired.network import (
     network_policy,
 )
 from ibrik_operator.desired.secrets import admin_secret, credentials_secret
+from ibrik_spark.__main__ import app
 from tests.support.pool_documents import pool
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -78,6 +81,10 @@ MONITORING = {"kubernetes.io/metadata.name": "monitoring"}
 
 Build = Callable[[dict[str, Any]], Mapping[str, Any]]
 OPTIMIZE_SLOT = Slot(0, "@daily", "UTC", job=Job.OPTIMIZE)
+QUALITY_SLOT, TRAFFIC_SLOT, AUDIT_SLOT = (
+    Slot(0, "0 2 * * *", "UTC", ("orders",), job=job)
+    for job in (Job.QUALITY, Job.TRAFFIC, Job.AUDIT)
+)
 SLOT = Slot(0, "0 * * * *", "UTC")
 RICH_SLOT = Slot(2, "@every 30m", "Europe/Berlin", ("orders", "returns"), "0123456789abcdef", True)
 LAKE = ({"size": "20Gi", "storageClassName": "fast"}, {"size": "20Gi"})
@@ -96,8 +103,16 @@ RICH_ARCHIVED = pool(
 )
 
 
-def optimized(target: dict[str, Any]) -> dict[str, Any]:
-    return pool(archive={"target": target, **WITH_EXECUTORS})
+def spread(slot: Slot) -> Build:
+    """What several pods do with tables, on a claim and behind a URL."""
+
+    def built(one: dict[str, Any]) -> dict[str, Any]:
+        bucket = {"url": "s3://lake", "secretRef": {"name": "s3"}}
+        target = {"claim": {}} if one is PLAIN else bucket
+        of_it = pool(archive={"target": target, **WITH_EXECUTORS})
+        return spark_schedule(of_it, slot, DEFAULTS)
+
+    return built
 
 
 def archived(build: Callable[..., dict[str, Any]]) -> Build:
@@ -125,12 +140,17 @@ BUILDERS: dict[str, Build] = {
         ARCHIVED if one is PLAIN else RICH_ARCHIVED, {}
     ),
     "spark-schedule": archived(spark_schedule),
-    "spark-optimize": lambda one: spark_schedule(
-        optimized(
-            {"claim": {}} if one is PLAIN else {"url": "s3://lake", "secretRef": {"name": "s3"}}
-        ),
-        OPTIMIZE_SLOT,
-        DEFAULTS,
+    "spark-optimize": spread(OPTIMIZE_SLOT),
+    "spark-traffic": lambda one: (
+        spark_schedule(ARCHIVED, TRAFFIC_SLOT, DEFAULTS)
+        if one is PLAIN
+        else spread(TRAFFIC_SLOT)(one)
+    ),
+    "cron-quality": lambda one: cron_job(
+        ARCHIVED if one is PLAIN else RICH_ARCHIVED, QUALITY_SLOT, DEFAULTS
+    ),
+    "spark-audit": lambda one: spark_schedule(
+        ARCHIVED if one is PLAIN else RICH_ARCHIVED, AUDIT_SLOT, DEFAULTS
     ),
     "spark-run": archived(spark_run),
     "cron-job": archived(cron_job),
@@ -154,6 +174,16 @@ def test_an_object_is_as_the_file_has_it(name: str, kind: str, document: dict[st
         golden.write_text(text, encoding="utf-8")
     known = golden.read_text("utf-8").splitlines()
     assert not list(difflib.unified_diff(known, text.splitlines(), n=1))
+
+
+@pytest.mark.parametrize("slot", [RICH_SLOT, OPTIMIZE_SLOT, QUALITY_SLOT, TRAFFIC_SLOT, AUDIT_SLOT])
+def test_a_job_knows_every_option_that_its_pod_gives(slot: Slot) -> None:
+    template = cron_job(RICH_ARCHIVED, slot, DEFAULTS)["spec"]["jobTemplate"]["spec"]["template"]
+    job, *options = template["spec"]["containers"][0]["args"]
+    jobs = get_command(app)
+    assert isinstance(jobs, TyperGroup)
+    context = jobs.commands[job].make_context(job, options)
+    assert tuple(context.params["topic"]) == slot.topics
 
 
 @pytest.mark.parametrize("document", [PLAIN, RICH])
