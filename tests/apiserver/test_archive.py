@@ -111,6 +111,17 @@ def test_a_pool_without_a_target_says_where_to_put_one(hasty: Shop) -> None:
     hasty.wait(TOPIC, "orders", is_so("ArchiveScheduled", "True", "ByCronJob"))
 
 
+def test_a_secret_that_opens_the_target_has_to_be_there(hasty: Shop) -> None:
+    target = {"url": "s3://lake/orders", "secretRef": {"name": "lake"}}
+    hasty.apply(pool("default", "", archive={"target": target}))
+    hasty.apply(archived_topic())
+    told = hasty.wait(TOPIC, "orders", is_so("ArchiveScheduled", "False", "SecretMissing"))
+    assert "'lake'" in condition(told, "ArchiveScheduled")["message"]
+    assert hasty.cluster.objects(CRON_JOB, hasty.namespace) == []
+    hasty.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "lake"}})
+    hasty.wait(TOPIC, "orders", is_so("ArchiveScheduled", "True", "ByCronJob"))
+
+
 def test_a_volume_for_one_pod_alone_is_refused(hasty: Shop) -> None:
     spec = {
         "accessModes": ["ReadWriteOncePod"],

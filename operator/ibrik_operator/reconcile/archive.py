@@ -13,6 +13,7 @@ from ibrik_operator.archives import Slot
 from ibrik_operator.conditions.archive import Scheduling
 from ibrik_operator.conditions.condition import Violation
 from ibrik_operator.conditions.reasons import Reason
+from ibrik_operator.credentials import missing_secret
 from ibrik_operator.decisions.archiving import (
     is_archived,
     known_ordinals,
@@ -79,8 +80,13 @@ async def _carry_out(
     else:
         scheduling = {Key.of(one): Scheduling(obstacle=_no_target(key)) for one in topics}
     kept = []
+    locked_out = await _missing_secret(context, pool) if slots else None
     for slot in slots:
-        how = await _slot(context, objects, key, slot)
+        how = (
+            await _slot(context, objects, key, slot)
+            if locked_out is None
+            else Scheduling(obstacle=locked_out)
+        )
         if how.obstacle is None or how.obstacle.reason != Reason.VOLUME_NOT_SHAREABLE:
             kept.append(slot_name(pool, slot))
         for topic in topics_of(slot, topics, observation):
@@ -91,6 +97,14 @@ async def _carry_out(
     for one in leftovers(objects.found(), kept, sure):
         await objects.remove(one)
     return _with_unknown(context, key, topics, scheduling)
+
+
+async def _missing_secret(context: Context, pool: Document) -> Violation | None:
+    """Without what opens the target no pod of a job begins, and nothing would say why."""
+    secret, namespace = archive_of(pool).target.secret_ref, pool["metadata"]["namespace"]
+    if secret is None or await context.kube.get(Key("Secret", namespace, secret.name)):
+        return None
+    return missing_secret(namespace, secret.name)
 
 
 async def _slot(context: Context, objects: ArchiveObjects, key: Key, slot: Slot) -> Scheduling:
