@@ -94,12 +94,19 @@ def report_slots(
     for slot in {slot.ordinal: slot for slot in slots}.values():
         there = sorted(_topics_at(slot.ordinal, topics, observation), key=topic_name)
         for report, schedule in REPORTS.items():
-            names = tuple(topic_name(one) for one in there if report in _archive(one).jobs)
             job = Job(report)
+            wishing = [one for one in there if report in _archive(one).jobs]
+            names = tuple(topic_name(one) for one in wishing if job.reads_log or _has_table(one))
             is_suspended = slot.is_suspended and job.reads_log
             if names:
                 found.append(Slot(slot.ordinal, schedule, "UTC", names, "", is_suspended, job))
     return found
+
+
+def _has_table(topic: Document) -> bool:
+    """Its first run made one, as the broker was told."""
+    seen = (topic.get("status") or {}).get("archive") or {}
+    return bool(seen.get("table"))
 
 
 def topics_of(slot: Slot, topics: Sequence[Document], observation: PoolObservation) -> list[Key]:

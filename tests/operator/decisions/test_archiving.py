@@ -294,15 +294,21 @@ def test_tables_are_optimized_once_for_each_place_where_they_lie(
         assert slot_name(pool(), slot) != slot_name(pool(), same)
 
 
+def tabled(topic: Document) -> Document:
+    """One whose first run has made a table."""
+    return topic | {"status": {"archive": {"table": {"id": "t", "url": "lake", "version": 1}}}}
+
+
 def test_further_jobs_run_once_a_day_for_the_topics_that_name_them() -> None:
     topics = [
-        topic("a", jobs=["traffic", "quality"]),
+        tabled(topic("a", jobs=["traffic", "quality"])),
+        topic("young", jobs=["traffic"]),
         topic("b", jobs=["quality", "quality"], schedule="@daily"),
         topic("c"),
         topic("off", enabled=False, jobs=["audit"]),
         topic("far", jobs=["audit"]),
     ]
-    observation = seen(topics, ["a", "b", "c", "off"], ["far"])
+    observation = seen(topics, ["a", "b", "c", "off", "young"], ["far"])
     archiving = wished_slots(POOL, topics, observation, is_suspended=True)
     found = report_slots(topics, observation, archiving)
     assert [(s.ordinal, s.job, s.topics, s.is_suspended) for s in found] == [
