@@ -1,6 +1,6 @@
 """Pods are killed, as nodes and people do; nothing that was acknowledged is lost."""
 
-from e2e.support.cluster import SYSTEM, Cluster, condition, until
+from e2e.support.cluster import SYSTEM, Cluster, until
 from e2e.support.pods import Client
 from e2e.support.resources import topic
 
@@ -17,14 +17,7 @@ def test_every_acknowledged_message_is_found_after_the_broker_was_killed(
         "delete", "pod", "ibrik-default-0", "--namespace", namespace, "--grace-period=0", "--force"
     )
     client.publish("orders", 200, 50)  # By the old process, while it lives, or by the next one.
-
-    def is_another_ready() -> bool:
-        pod = installed.find("pod", "ibrik-default-0", namespace)
-        if pod is None or pod["metadata"]["uid"] == before["metadata"]["uid"]:
-            return False
-        return condition(pod, "Ready").get("status") == "True"
-
-    until("another pod is ready", is_another_ready)
+    installed.wait_replaced(before)
     assert client.read("orders") == list(range(250))
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from e2e.support.cluster import Cluster, condition, until
+from e2e.support.cluster import Cluster, until
 from e2e.support.pods import Client
 from e2e.support.resources import pool, topic
 
@@ -33,14 +33,7 @@ def test_a_roll_loses_no_message_and_fails_no_acknowledgement(
     assert before is not None
     probe = client.start_probe("orders", PROBE_S)
     installed.apply(pool(config={"logLevel": "debug"}), namespace=namespace)
-
-    def rolled() -> bool:
-        now = installed.find("pod", "ibrik-default-0", namespace)
-        if now is None or now["metadata"]["uid"] == before["metadata"]["uid"]:
-            return False
-        return condition(now, "Ready").get("status") == "True"
-
-    until("the pod is a new one and ready", rolled)
+    installed.wait_replaced(before)
     said, complaint = probe.communicate(timeout=PROBE_S + 120)
     assert probe.returncode == 0, complaint
     report = json.loads(said)

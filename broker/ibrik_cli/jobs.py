@@ -12,12 +12,12 @@ GOOD = (0, 2, 3)
 """Done, nothing to do, superseded by another run."""
 
 
-def run_job(job: str, data: Path, arguments: Sequence[str]) -> int:
+def run_on_data(job: str, data: Path, arguments: Sequence[str]) -> int:
     """A job over a data folder."""
-    return run(job, ["--data", str(data), *arguments])
+    return run_job(job, ["--data", str(data), *arguments])
 
 
-def run(job: str, arguments: Sequence[str]) -> int:
+def run_job(job: str, arguments: Sequence[str]) -> int:
     """The exit code of the command: 1 when somebody has to look, or a run failed."""
     if find_spec("pyarrow") is None or find_spec("ibrik_spark") is None:
         raise Failure(

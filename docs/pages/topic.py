@@ -90,19 +90,16 @@ def _default(defaults: dict[str, Any], field: FieldInfo) -> str:
 
 
 def _allowed(field: FieldInfo) -> str:
-    for words, annotation in (("", field.annotation), *_items(field.annotation)):
-        if isinstance(annotation, type) and issubclass(annotation, StrEnum):
-            return words + ", ".join(f"`{choice.value}`" for choice in annotation)
+    words, annotation = "", field.annotation
+    if get_origin(annotation) is list:
+        words, (annotation,) = "any of ", get_args(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return words + ", ".join(f"`{choice.value}`" for choice in annotation)
     names = {Ge: "at least", Le: "at most"}
     marks = [mark for part in (field, *get_args(field.annotation)) for mark in _marks(part)]
     bounds = [f"{names[type(m)]} `{_bound(m)}`" for m in marks if type(m) in names]
     bounds += [_shown(mark) for mark in marks if isinstance(mark, Limits)]
     return ", ".join(bounds)
-
-
-def _items(annotation: Any) -> list[tuple[str, Any]]:
-    is_list = get_origin(annotation) is list
-    return [("any of ", item) for item in get_args(annotation)] if is_list else []
 
 
 def _marks(part: Any) -> Sequence[Any]:

@@ -122,6 +122,18 @@ class Cluster:
             timeout_s,
         )
 
+    def wait_replaced(self, pod: Document) -> None:
+        """Until there is another one of its name, and that one is ready."""
+        name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+
+        def is_another_ready() -> bool:
+            now = self.find("pod", name, namespace)
+            if now is None or now["metadata"]["uid"] == pod["metadata"]["uid"]:
+                return False
+            return condition(now, "Ready").get("status") == "True"
+
+        until(f"another pod {name} is ready", is_another_ready)
+
     def story(self, kind: str, name: str, namespace: str) -> str:
         """What a person would look at next."""
         looks = [

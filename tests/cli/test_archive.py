@@ -164,6 +164,9 @@ def test_reports_of_a_data_folder_beside_its_broker(
     (topic,) = json.loads(traffic.stdout)["topics"]
     assert (topic["topic"], topic["rows"], topic["bytes"]) == ("judged", 2, 3)
     assert "<h2>judged</h2>" in (tmp_path / "t.html").read_text()
+    nowhere = ibrik("traffic", "run")
+    assert nowhere.returncode == 2
+    assert "or --target of tables" in nowhere.stderr
     refused = ibrik("quality", "run", str(broker.data.parent / "elsewhere"))
     assert refused.returncode == 1
     assert "no volume of a broker" in refused.stdout

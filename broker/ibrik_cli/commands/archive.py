@@ -147,9 +147,9 @@ def _beside(
     data: Path, job: str, arguments: list[str], topics: list[str] | None, output: JobOutput
 ) -> int:
     """A job over a data folder and its tables."""
-    from ibrik_cli.jobs import run_job, topic_arguments
+    from ibrik_cli.jobs import run_on_data, topic_arguments
 
-    return run_job(job, data, [*arguments, *topic_arguments(topics), "--output", output])
+    return run_on_data(job, data, [*arguments, *topic_arguments(topics), "--output", output])
 
 
 def _over(
@@ -162,8 +162,8 @@ def _over(
     is_plan: bool,
 ) -> int:
     """A job over tables alone."""
-    from ibrik_cli.jobs import run, topic_arguments
+    from ibrik_cli.jobs import run_job, topic_arguments
 
     plan = ["--plan"] if is_plan else []
     places = ["--target", target, *topic_arguments(topics), "--output", output]
-    return run(job, [*places, *arguments, *plan])
+    return run_job(job, [*places, *arguments, *plan])

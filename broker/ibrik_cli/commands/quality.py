@@ -39,9 +39,9 @@ def run(
 
     A broker may run on the folder meanwhile. Exit 1 when something is wrong.
     """
-    from ibrik_cli.jobs import run_job, topic_arguments
+    from ibrik_cli.jobs import run_on_data, topic_arguments
 
     asked = ["--server", server] if dead_letters else []
     if dead_letters and token_file is not None:
         asked += ["--token-file", str(token_file)]
-    return run_job("quality", data, [*topic_arguments(topic), *asked, "--output", output])
+    return run_on_data("quality", data, [*topic_arguments(topic), *asked, "--output", output])

@@ -139,7 +139,7 @@ def from_archive(
 
     The same command again, as after a kill, goes on where it ended.
     """
-    from ibrik_cli.jobs import run as run_job
+    from ibrik_cli.jobs import run_job
 
     values: dict[str, Any] = {
         "--topic": topic,

@@ -41,8 +41,7 @@ def run(
 
     A broker may run on the folder meanwhile; `ibrik topic roll` seals what is new.
     """
-    from ibrik_cli.jobs import run as run_job
-    from ibrik_cli.jobs import topic_arguments
+    from ibrik_cli.jobs import run_job, topic_arguments
 
     if (data is None) == (target is None):
         raise typer.BadParameter("give the data folder of a broker, or --target of tables")

@@ -75,8 +75,8 @@ class HoldAction(StrEnum):
     DROP = "drop"
 
 
-class Report(StrEnum):
-    """What further jobs find out, once a day."""
+class ReportJob(StrEnum):
+    """A job that reports on the topic, once a day."""
 
     QUALITY = "quality"
     TRAFFIC = "traffic"
@@ -177,7 +177,7 @@ class Archive(Model):
     """When the archive job runs: five fields of cron, @hourly or the like, or @every 30m."""
     time_zone: TimeZone = "UTC"
     """Time zone of the schedule, as in Europe/Berlin."""
-    jobs: list[Report] = Field(default=[], max_length=3)
+    jobs: list[ReportJob] = Field(default=[], max_length=3)
     """Further jobs, each once a day: quality looks for what is wrong in the log, traffic counts by
     minute and key what the table holds, audit compares the two."""
     hold_max: HoldMax = HoldMax()

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from ibrik_api.kubernetes import ARCHIVE_NOW, ORDINAL_LABEL, claim_name, ordinal_of
 from ibrik_api.resources.pool import PoolArchive
-from ibrik_api.resources.topic import Archive, Report
+from ibrik_api.resources.topic import Archive, ReportJob
 from ibrik_api.timestamps import parse_timestamp
 from ibrik_operator.archives import Job, Slot
 from ibrik_operator.conditions.archive import Starter
@@ -26,7 +26,11 @@ NOT_BEGUN = frozenset({"", "NEW", "PENDING_SUBMISSION", "SUBMITTED", "PENDING_RE
 ENDED = frozenset({"COMPLETED", "FAILED", "SUBMISSION_FAILED"})
 EXCLUSIVE = "ReadWriteOncePod"
 OPTIMIZE_SCHEDULE = "@daily"
-REPORTS = {Report.AUDIT: "0 1 * * *", Report.QUALITY: "0 2 * * *", Report.TRAFFIC: "0 3 * * *"}
+REPORT_SCHEDULES = {
+    ReportJob.AUDIT: "0 1 * * *",
+    ReportJob.QUALITY: "0 2 * * *",
+    ReportJob.TRAFFIC: "0 3 * * *",
+}
 """Not all at once, since each needs the memory of a pod."""
 
 
@@ -93,13 +97,15 @@ def report_slots(
     found = []
     for slot in {slot.ordinal: slot for slot in slots}.values():
         there = sorted(_topics_at(slot.ordinal, topics, observation), key=topic_name)
-        for report, schedule in REPORTS.items():
+        for report, schedule in REPORT_SCHEDULES.items():
             job = Job(report)
             wishing = [one for one in there if report in _archive(one).jobs]
             names = tuple(topic_name(one) for one in wishing if job.reads_log or _has_table(one))
-            is_suspended = slot.is_suspended and job.reads_log
             if names:
-                found.append(Slot(slot.ordinal, schedule, "UTC", names, "", is_suspended, job))
+                is_suspended = slot.is_suspended and job.reads_log
+                found.append(
+                    Slot(slot.ordinal, schedule, "UTC", names, is_suspended=is_suspended, job=job)
+                )
     return found
 
 

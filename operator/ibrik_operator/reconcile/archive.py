@@ -82,11 +82,7 @@ async def _carry_out(
     kept = []
     locked_out = await _missing_secret(context, pool) if slots else None
     for slot in slots:
-        how = (
-            await _slot(context, objects, key, slot)
-            if locked_out is None
-            else Scheduling(obstacle=locked_out)
-        )
+        how = await _slot(context, objects, key, slot, locked_out)
         if how.obstacle is None or how.obstacle.reason != Reason.VOLUME_NOT_SHAREABLE:
             kept.append(slot_name(pool, slot))
         for topic in topics_of(slot, topics, observation):
@@ -107,10 +103,12 @@ async def _missing_secret(context: Context, pool: Document) -> Violation | None:
     return missing_secret(namespace, secret.name)
 
 
-async def _slot(context: Context, objects: ArchiveObjects, key: Key, slot: Slot) -> Scheduling:
+async def _slot(
+    context: Context, objects: ArchiveObjects, key: Key, slot: Slot, locked_out: Violation | None
+) -> Scheduling:
     name = claim_name(key.name, slot.ordinal)
     claim = context.world.get(Key("PersistentVolumeClaim", key.namespace, name))
-    obstacle = not_shareable(key, slot.ordinal, claim)
+    obstacle = not_shareable(key, slot.ordinal, claim) or locked_out
     if obstacle is not None:
         return Scheduling(obstacle=obstacle)
     how = await objects.bring_about(slot, context.archives.of(key))
