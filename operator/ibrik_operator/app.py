@@ -158,13 +158,17 @@ class Program:
 
     async def _keep_fresh(self, resync: Resync) -> None:
         """Find what watching missed: after a broken watch no event tells of what is gone."""
+        pass_s = self.settings.resync_ms / 1000
+        pause_s = REFRESH_PASSES * pass_s
         while True:
-            pause_s = REFRESH_PASSES * self.settings.resync_ms / 1000
             await asyncio.sleep(pause_s * (0.9 + random.random() / 5))  # noqa: S311 - no secret
             try:
                 await resync.refresh()
             except KubeError as error:
+                pause_s = pass_s  # What one list missed is not left for long.
                 log.info("not_refreshed", reason=str(error))
+            else:
+                pause_s = REFRESH_PASSES * pass_s
 
     def _is_lease_known(self) -> bool:
         if self.leader is None:

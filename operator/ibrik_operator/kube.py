@@ -166,7 +166,11 @@ class Kube:
         return applied
 
     async def apply_status(self, document: Document) -> Document | None:
-        """Server-side apply of the status alone; None when the object is gone."""
+        """Server-side apply of the status alone; None when the object is gone.
+
+        Raises:
+            KubeConflict: Another object has this name by now, or others write it all the time.
+        """
         key = Key.of(document)
         body = {
             "apiVersion": KINDS[key.kind].api_version,
@@ -177,10 +181,7 @@ class Kube:
         uid = document["metadata"].get("uid")
         if uid is not None:  # An object of the same name that came later is another one.
             body["metadata"]["uid"] = uid
-        try:
-            return await self._apply(body, subresource="status")
-        except KubeConflict:
-            return None
+        return await self._apply(body, subresource="status")
 
     async def create(self, document: Document) -> Document:
         """Make it; KubeExists when there is one of this name."""

@@ -7,7 +7,7 @@ the watches keep the world fresh.
 from collections.abc import Callable, Mapping
 
 from ibrik_operator.keys import Document, Key, version
-from ibrik_operator.kube import Kube
+from ibrik_operator.kube import Kube, KubeError
 from ibrik_operator.world import World
 
 Seen = Callable[[str, Document], None]
@@ -31,10 +31,22 @@ class Resync:
         self._namespaces = namespaces or ("",)
 
     async def refresh(self) -> None:
-        """Everything that is watched, as the API server has it now. Raises KubeError."""
+        """Everything that is watched, as the API server has it now.
+
+        A list that cannot be read does not keep the others from being read.
+
+        Raises:
+            KubeError: The first one, at the end.
+        """
+        first: KubeError | None = None
         for kind, labels in self._watched.items():
             for namespace in self._namespaces:
-                await self._refresh(kind, namespace, labels)
+                try:
+                    await self._refresh(kind, namespace, labels)
+                except KubeError as error:
+                    first = first or error
+        if first is not None:
+            raise first
 
     async def _refresh(self, kind: str, namespace: str, labels: str) -> None:
         before = {Key.of(one): one for one in self._world.all(kind, namespace or None)}

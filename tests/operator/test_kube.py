@@ -83,6 +83,17 @@ async def test_what_is_applied_is_ours_and_a_status_is_of_this_very_object() -> 
     assert second[4] == document
 
 
+async def test_a_status_that_met_a_conflict_is_not_taken_for_written() -> None:
+    """Nothing would write it again: the object looks the same at the next event."""
+    document = {"kind": "Topic", "metadata": {"name": "orders", "namespace": "shop"}, "status": {}}
+    async with connected() as (kube, server):
+        server.answer = lambda _: web.json_response({"message": "its sentence"}, status=409)
+        with pytest.raises(KubeConflict):
+            await kube.apply_status(document)
+        server.answer = lambda _: web.json_response({"message": "not found"}, status=404)
+        assert await kube.apply_status(document) is None
+
+
 async def test_deleting_names_the_very_object() -> None:
     async with connected() as (kube, server):
         await kube.delete(ORDERS, uid="u1", propagation="Orphan")

@@ -3,8 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from ibrik_operator.handlers.watching import Watching
 from ibrik_operator.keys import Document, Key
+from ibrik_operator.kube import KubeUnavailable
 from ibrik_operator.resync import Resync
 from ibrik_operator.world import World
 from tests.support.resources import topic
@@ -96,3 +99,20 @@ async def test_only_the_served_namespaces_are_read_and_no_other_is_emptied() -> 
     await case.resync.refresh()
     assert case.server.asked == [("Topic", "shop", "")]
     assert case.names() == ["other"]
+
+
+async def test_a_list_that_fails_keeps_no_other_from_being_read() -> None:
+    case = Case(served=[at("new", 4)], namespaces=("bank", "shop"))
+    server: Any = case.server
+    read = server.list
+
+    async def list_or_fail(kind: str, namespace: str = "", labels: str = "") -> list[Document]:
+        if namespace == "bank":
+            raise KubeUnavailable("its sentence")
+        found: list[Document] = await read(kind, namespace, labels)
+        return found
+
+    server.list = list_or_fail
+    with pytest.raises(KubeUnavailable, match=r"^its sentence$"):
+        await case.resync.refresh()
+    assert case.names() == ["new"]
