@@ -294,8 +294,9 @@ class BrokerPoolSpec(Model):
     """The volume of each broker."""
     metadata: MetadataStore = MetadataStore(sqlite=Sqlite())
     """Where channels, subscriptions and cursors are kept. Fixed at creation."""
-    resources: Resources = Resources()
-    """CPU and memory of each broker."""
+    resources: Resources = Resources(requests={"cpu": "100m", "memory": "256Mi"})
+    """CPU and memory of each broker; left out, 100m and 256Mi are set aside for it, so that it is
+    not the first to be ended on a full node."""
     listeners: Listeners = Listeners()
     """The doors of the brokers."""
     archive: PoolArchive | None = None
