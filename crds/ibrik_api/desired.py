@@ -17,10 +17,15 @@ Text = Annotated[str, StringConstraints(max_length=253)]
 
 class ApplyResult(StrEnum):
     APPLIED = "applied"
+    ADOPTED = "adopted"
     UNCHANGED = "unchanged"
     DELETED = "deleted"
     REFUSED = "refused"
     CONFLICT = "conflict"
+
+
+CARRIED_OUT = frozenset({ApplyResult.APPLIED, ApplyResult.ADOPTED, ApplyResult.UNCHANGED})
+"""What was wished is so now."""
 
 
 class DesiredRequest(Model):
@@ -43,7 +48,8 @@ class Outcome(Model):
     generation: int | None = None
     """The generation as it was sent."""
     result: ApplyResult
-    """applied, unchanged, deleted, refused, or conflict with another owner of the name."""
+    """applied, adopted (it was detached and is served again, with what it held), unchanged,
+    deleted, refused, or conflict with another owner of the name."""
     code: Text | None = None
     """Code of the table of errors; refused and conflict only."""
     detail: str | None = None

@@ -81,6 +81,8 @@ def test_what_is_deleted_while_no_operator_runs_is_finished_by_the_next_one(
         shop.apply(topic("kept", "", pool={"name": "main"}))
         assert shop.ready(TOPIC, "kept")["status"]["topicId"] == kept
         assert shop.messages("kept", pod=FIRST) == 1
+        told = cluster.objects("v1/Event", namespace, fields="reason=Adopted")
+        assert [one["involvedObject"]["name"] for one in told] == ["kept"]
 
 
 def test_forgotten_topics_are_detached_when_they_were_missed_twice(

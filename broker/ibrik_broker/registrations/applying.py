@@ -17,7 +17,7 @@ from ibrik_broker.registrations.entries import Entry, WishT
 from ibrik_broker.registrations.subscriptions import Subscriptions
 from ibrik_broker.registrations.turns import Turns
 from ibrik_broker.topics.desired import Action
-from ibrik_broker.topics.documents import carried_out, check_kind, metadata_of, refused
+from ibrik_broker.topics.documents import carried_out, check_kind, metadata_of, refused, result_of
 from ibrik_broker.topics.owner import Owner
 from ibrik_broker.topics.registry import Registry
 
@@ -104,7 +104,8 @@ async def _delete(
         await collection.remove(entry, is_kept=is_kept)
         if is_kept:
             observed = {"subscriptionId": entry.id, "state": entry.row.state.value}
-    return carried_out(collection.kind, metadata, action, observed)
+    result = result_of(action, metadata, row)
+    return carried_out(collection.kind, metadata, result, observed)
 
 
 async def _carry_out(
@@ -119,6 +120,7 @@ async def _carry_out(
     row = None if entry is None else entry.row
     is_same = row is not None and collection.stored(row) == spec
     action = decide(collection.kind, metadata, row, is_same=is_same)
+    result = result_of(action, metadata, row)
     if entry is None:
         entry = await collection.make(spec, owner)
     elif action is Action.UPDATE:
@@ -129,4 +131,4 @@ async def _carry_out(
         await collection.record(entry, owner)
     elif entry.is_unfinished:
         await collection.carry_out(entry)
-    return carried_out(collection.kind, metadata, action, collection.observed(entry))
+    return carried_out(collection.kind, metadata, result, collection.observed(entry))

@@ -16,7 +16,7 @@ from ibrik_broker.topics.desired import (
     decide_broken_deletion,
     normalised,
 )
-from ibrik_broker.topics.documents import carried_out, check_kind, metadata_of, refused
+from ibrik_broker.topics.documents import carried_out, check_kind, metadata_of, refused, result_of
 from ibrik_broker.topics.owner import Owner
 from ibrik_broker.topics.views import observed
 
@@ -57,6 +57,7 @@ async def _carry_out(
         metadata.namespace, metadata.name, Origin.RESOURCE, metadata.uid, metadata.generation
     )
     row = decision.row
+    result = result_of(decision.action, metadata, row)
     match decision.action, resource, row:
         case Action.CREATE, TopicResource(), _:
             row = await registry.create(resource.topic_name, normalised(resource), owner)
@@ -75,4 +76,4 @@ async def _carry_out(
         case _:
             pass
     seen = None if row is None else observed(row, registry.served(row.name))
-    return carried_out("Topic", metadata, decision.action, seen)
+    return carried_out("Topic", metadata, result, seen)

@@ -13,11 +13,12 @@ from ibrik_api.errors import Refusal
 from ibrik_api.model import Model
 from ibrik_api.names import API_VERSION
 from ibrik_api.resources.meta import ObjectMeta
-from ibrik_broker.topics.desired import Action
+from ibrik_broker.topics.desired import Action, Applied, is_other_incarnation
 
 _RESULTS = {
     Action.NOTHING: ApplyResult.UNCHANGED,
     Action.RECORD: ApplyResult.UNCHANGED,
+    Action.READOPT: ApplyResult.ADOPTED,
     Action.FORGET: ApplyResult.DELETED,
     Action.DELETE: ApplyResult.DELETED,
 }
@@ -43,8 +44,16 @@ def metadata_of(document: Mapping[str, Any], model: type[Model]) -> ObjectMeta:
         raise
 
 
+def result_of(action: Action, metadata: ObjectMeta, row: Applied | None) -> ApplyResult:
+    """Of the row as it was: what an earlier resource left is adopted, detached or not yet."""
+    is_left = row is not None and is_other_incarnation(metadata, row)
+    if is_left and action in {Action.UPDATE, Action.RECORD}:
+        return ApplyResult.ADOPTED
+    return _RESULTS.get(action, ApplyResult.APPLIED)
+
+
 def carried_out(
-    kind: str, metadata: ObjectMeta, action: Action, observed: dict[str, Any] | None
+    kind: str, metadata: ObjectMeta, result: ApplyResult, observed: dict[str, Any] | None
 ) -> Outcome:
     return Outcome(
         kind=kind,
@@ -52,7 +61,7 @@ def carried_out(
         name=metadata.name,
         uid=metadata.uid,
         generation=metadata.generation,
-        result=_RESULTS.get(action, ApplyResult.APPLIED),
+        result=result,
         observed=observed,
     )
 

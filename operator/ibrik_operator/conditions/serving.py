@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ibrik_api.desired import ApplyResult, Outcome
+from ibrik_api.desired import CARRIED_OUT, ApplyResult, Outcome
 from ibrik_api.errors import CODES
 from ibrik_operator.conditions.condition import Violation
 from ibrik_operator.conditions.reasons import Reason
@@ -28,7 +28,7 @@ class Serving:
 
 def serving_of(outcome: Outcome, *, was_known: bool, was_confirmed: bool) -> Serving:
     """From the answer to an apply. What was once confirmed stays so, unless the spec is refused."""
-    if outcome.result in {ApplyResult.APPLIED, ApplyResult.UNCHANGED}:
+    if outcome.result in CARRIED_OUT:
         return Serving(is_known=True, is_confirmed=True, status=outcome.observed)
     if outcome.result is ApplyResult.DELETED:
         return Serving()

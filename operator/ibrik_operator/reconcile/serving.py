@@ -1,10 +1,16 @@
 """Makes one resource so at a pool, unless the brokers serve this very generation already."""
 
+from ibrik_api.desired import ApplyResult
+from ibrik_operator import events
 from ibrik_operator.brokers import BrokersUnavailable
 from ibrik_operator.conditions.serving import Serving, serving_of, unavailable
 from ibrik_operator.desired.document import document
 from ibrik_operator.keys import Document, Key
 from ibrik_operator.reconcile.context import Context
+
+ADOPTED = events.News(
+    "Adopted", "it was kept when it was deleted, and is served again with what it held"
+)
 
 
 async def serve(context: Context, pool: Key, resource: Document, *, confirmed_by: str) -> Serving:
@@ -22,6 +28,8 @@ async def serve(context: Context, pool: Key, resource: Document, *, confirmed_by
     serving = serving_of(outcome, was_known=was_known, was_confirmed=confirmed)
     if serving.is_confirmed and serving.trouble is None:
         context.observations.note_applied(pool, resource, serving.status)
+    if outcome.result is ApplyResult.ADOPTED:
+        await events.publish(context.kube, resource, [ADOPTED])
     return serving
 
 

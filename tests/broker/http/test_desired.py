@@ -45,7 +45,7 @@ async def test_what_is_deleted_under_retain_comes_back_with_its_id(
     assert await outcome(rig, deleted(document)) == ("deleted", None)
     assert (await observed_resource(rig, kind, name)).is_detached
     again = resource(kind, name, document["spec"], uid="again")
-    assert await outcome(rig, again) == ("applied", None)
+    assert await outcome(rig, again) == ("adopted", None)
     back = await observed_resource(rig, kind, name)
     assert (back.is_detached, back.uid, back.status[identity]) == (False, "again", known)
 

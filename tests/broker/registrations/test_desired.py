@@ -121,7 +121,7 @@ async def test_generations_and_incarnations_are_those_of_topics(rig: Rig) -> Non
     (late,) = await rig.apply(billing(metadata={"uid": "old", "generation": 8}))
     assert (late.result, late.code) == (ApplyResult.REFUSED, "stale-generation")
     (anew,) = await rig.apply(billing(metadata={"uid": "new", "generation": 1}))
-    assert anew.result is ApplyResult.APPLIED
+    assert anew.result is ApplyResult.ADOPTED
     stale = billing(metadata={"uid": "old", "deletionTimestamp": DELETED})
     assert (await rig.apply(stale))[0].result is ApplyResult.DELETED
     assert rig.dispatcher.wish("billing").rate is None
@@ -148,7 +148,7 @@ async def test_a_detached_subscription_is_adopted_with_its_cursor(rig: Rig) -> N
     (other,) = await rig.apply(billing(topic="payments", metadata={"uid": "u2", "generation": 1}))
     assert other.code == "immutable-field"
     (back,) = await rig.apply(billing(metadata={"uid": "u2", "generation": 1}))
-    assert back.result is ApplyResult.APPLIED
+    assert back.result is ApplyResult.ADOPTED
     assert rig.dispatcher.wish("billing").id == identity
     assert rig.dispatcher.forgotten == []
 

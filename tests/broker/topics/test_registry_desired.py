@@ -77,7 +77,7 @@ async def test_a_lower_generation_is_refused(parts: Parts) -> None:
 async def test_a_resource_made_anew_begins_its_generations_anew(parts: Parts) -> None:
     await apply(parts, resource(metadata={"uid": "old", "generation": 9}))
     anew = await apply(parts, resource(partitions=2, metadata={"uid": "new", "generation": 1}))
-    assert anew.result is ApplyResult.APPLIED
+    assert anew.result is ApplyResult.ADOPTED
     stale = resource(metadata={"uid": "old", "deletionTimestamp": DELETED})
     assert (await apply(parts, stale)).result is ApplyResult.DELETED
     assert len(parts.engine.topic("orders").partitions) == 2
@@ -189,7 +189,7 @@ async def test_a_detached_topic_is_adopted_by_the_next_claim_on_its_name(
     fewer = await apply(parts, resource(name, topicName="orders", metadata=head))
     assert fewer.code == "partitions-shrink"
     adopted = await apply(parts, resource(name, topicName="orders", partitions=2, metadata=head))
-    assert adopted.result is ApplyResult.APPLIED
+    assert adopted.result is ApplyResult.ADOPTED
     assert parts.engine.topic("orders").id == topic_id
     assert parts.messages("orders") == 1
     again = await apply(parts, resource(name, topicName="orders", partitions=2, metadata=head))

@@ -12,7 +12,9 @@ def outcome(result: ApplyResult, code: str | None = None, detail: str | None = N
     )
 
 
-@pytest.mark.parametrize("result", [ApplyResult.APPLIED, ApplyResult.UNCHANGED])
+@pytest.mark.parametrize(
+    "result", [ApplyResult.APPLIED, ApplyResult.ADOPTED, ApplyResult.UNCHANGED]
+)
 def test_what_is_applied_is_confirmed(result: ApplyResult) -> None:
     serving = serving_of(outcome(result), was_known=False, was_confirmed=False)
     assert (serving.is_known, serving.is_confirmed, serving.trouble) == (True, True, None)
