@@ -12,10 +12,9 @@ import yaml
 from ibrik_api.definitions import KINDS, Kind
 from tests.support.admission import defaulted, schema_of
 from tests.support.cluster import Cluster, Document, Refused, condition, documents_of
-from tests.support.definitions import DEFINITIONS
+from tests.support.definitions import DEFINITION, DEFINITIONS, establish
 from tests.support.resource_tables import CASES, resource
 
-DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
 TOPIC, POOL = "ibrik.dev/v1beta1/Topic", "ibrik.dev/v1beta1/BrokerPool"
 BY_NAME = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 FINE = [(kind, spec) for kind, spec, is_fine in CASES if is_fine]
@@ -206,12 +205,12 @@ def test_objects_of_an_older_definition_go_on_working(cluster: Cluster, namespac
     del spec_of(older)["properties"]["deduplicationWindow"]
     del spec_of(older)["default"]["deduplicationWindow"]
     spec_of(older)["properties"]["partitions"]["maximum"] = 1_000
-    established(cluster, older)
+    establish(cluster, older)
     document = inside(namespace, "Topic", {"partitions": 500})
     document["apiVersion"] = "ratchet.example/v1beta1"
     assert "deduplicationWindow" not in cluster.create(document)["spec"]
 
-    established(cluster, newer)
+    establish(cluster, newer)
     kind = "ratchet.example/v1beta1/Topic"
     seen = cluster.wait(kind, "orders", namespace, lambda t: "deduplicationWindow" in t["spec"])
     assert seen["spec"]["deduplicationWindow"] == "2m"
@@ -236,13 +235,3 @@ def spec_of(definition: Document) -> Document:
     schema: Document = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     spec: Document = schema["properties"]["spec"]
     return spec
-
-
-def established(cluster: Cluster, definition: Document) -> None:
-    cluster.apply(definition)
-    cluster.wait(
-        DEFINITION,
-        definition["metadata"]["name"],
-        "",
-        lambda d: condition(d, "Established").get("status") == "True",
-    )

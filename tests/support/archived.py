@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.cluster import Cluster, Document, condition, documents_of
+from tests.support.cluster import Cluster, Document, documents_of
 from tests.support.declared import pool, topic
+from tests.support.definitions import DEFINITION, establish
 from tests.support.shop import Shop
 
 CRON_JOB, JOB = "batch/v1/CronJob", "batch/v1/Job"
@@ -19,7 +20,6 @@ PATIENCE = {
     "IBRIK_OPERATOR_ARCHIVE__START_MS": "3000",
 }
 """A clock that runs faster than that of a cluster."""
-_DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
 
 
 def archiving_pool() -> Document:
@@ -49,12 +49,10 @@ def spark_definitions(cluster: Cluster) -> Iterator[None]:
         for document in documents_of(path)
     ]
     for definition in definitions:
-        cluster.apply(definition, force=True)
-        name = definition["metadata"]["name"]
-        cluster.wait(_DEFINITION, name, "", lambda d: condition(d, "Established"))
+        establish(cluster, definition)
     try:
         yield
     finally:
         for definition in definitions:
-            cluster.delete(_DEFINITION, definition["metadata"]["name"])
-            cluster.wait_gone(_DEFINITION, definition["metadata"]["name"], "")
+            cluster.delete(DEFINITION, definition["metadata"]["name"])
+            cluster.wait_gone(DEFINITION, definition["metadata"]["name"], "")
