@@ -294,9 +294,9 @@ class BrokerPoolSpec(Model):
     """The volume of each broker."""
     metadata: MetadataStore = MetadataStore(sqlite=Sqlite())
     """Where channels, subscriptions and cursors are kept. Fixed at creation."""
-    resources: Resources = Resources(requests={"cpu": "100m", "memory": "256Mi"})
-    """CPU and memory of each broker; left out, 100m and 256Mi are set aside for it, so that it is
-    not the first to be ended on a full node."""
+    resources: Resources = Resources(requests={"cpu": "250m", "memory": "256Mi"})
+    """CPU and memory of each broker; left out, 250m and 256Mi are set aside for it, so that it is
+    not the first to be ended on a full node, and comes before the jobs beside it."""
     listeners: Listeners = Listeners()
     """The doors of the brokers."""
     archive: PoolArchive | None = None
