@@ -112,6 +112,7 @@ class Program:
             queue.add,
             clock_ms,
             resync.refresh,
+            watching.wrote,
         )
         try:
             async with asyncio.TaskGroup() as group:

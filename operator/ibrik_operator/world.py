@@ -1,7 +1,8 @@
 """What the API server last told about every object that is watched.
 
-Handlers write, reconciles read; nobody else. Documents are stored as they came, without
-managedFields, and are never changed in place. Of Secrets only the names of their keys are kept.
+Handlers write, reconciles read; nobody else. A status that we write is here at once. Documents are
+stored as they came, without managedFields, and are never changed in place. Of Secrets only the
+names of their keys are kept.
 """
 
 from collections.abc import Iterator

@@ -79,6 +79,15 @@ class Watching:
         for concerned in dependents(before, after, self._world):
             self._enqueue(concerned)
 
+    def wrote(self, document: Document) -> None:
+        """What the API server answered to a write of ours, before its event comes.
+
+        Else the next reconcile would start from what was before, and write the same again.
+        """
+        before = self._world.get(Key.of(document))
+        if before is not None and _uid(before) == _uid(document):  # Its end may be known already.
+            self.seen("MODIFIED", document)
+
     def _registry(self) -> kopf.OperatorRegistry:
         registry = kopf.OperatorRegistry()
         kopf.on.login(registry=registry, id="login")(_login)

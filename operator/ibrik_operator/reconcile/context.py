@@ -34,6 +34,8 @@ class Context:
     now_ms: Callable[[], int]
     refresh: Callable[[], Awaitable[None]]
     """Read the world anew."""
+    wrote: Callable[[Document], None]
+    """Take what the API server answered to a write into the world."""
     absences: dict[Key, Absences] = field(default_factory=dict)
     archives: Archives = field(default_factory=Archives)
 
@@ -68,5 +70,6 @@ class Context:
         )
         if written is None:
             return  # It is gone.
+        self.wrote(written)
         faults.reach("status-written")
         await events.publish(self.kube, document, events.transitions(known, conditions))

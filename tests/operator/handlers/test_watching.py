@@ -81,6 +81,30 @@ def test_what_comes_late_undoes_nothing_that_was_read_since() -> None:
     assert known["metadata"]["generation"] == 3
 
 
+def test_a_status_of_our_own_is_known_before_its_event() -> None:
+    """Else what counts on it is written twice."""
+    watched = Watched()
+    watched.see("ADDED", orders(1))
+    watched.watching.wrote(orders(3, ready=True))
+    assert watched.world.get(ORDERS) == orders(3, ready=True)
+    # What waits for it to be ready is told once: not again by its event, nor by one before it.
+    assert Key("BrokerPool", "shop", "default") in watched.queued
+    assert watched.see("MODIFIED", orders(2)) == []
+    assert watched.see("MODIFIED", orders(3, ready=True)) == []
+    assert watched.world.get(ORDERS) == orders(3, ready=True)
+
+
+def test_an_answer_that_comes_after_the_end_brings_nothing_back() -> None:
+    watched = Watched()
+    watched.see("ADDED", orders(1, uid="first"))
+    watched.see("DELETED", orders(4, uid="first"))
+    watched.watching.wrote(orders(3, uid="first", ready=True))
+    assert watched.world.get(ORDERS) is None
+    watched.see("ADDED", orders(5, uid="second"))
+    watched.watching.wrote(orders(3, uid="first", ready=True))
+    assert watched.world.get(ORDERS) == orders(5, uid="second")
+
+
 def test_what_is_deleted_is_gone() -> None:
     watched = Watched()
     watched.see("ADDED", orders(1))
