@@ -26,12 +26,13 @@ def cpu_group(pid: int, request_millis: int, limit_millis: int | None = None) ->
     root = V1 if V1.is_dir() else V2
     group = root / f"ibrik-bench-{pid}"
     try:
-        settings = _settings(root, request_millis, limit_millis)
+        if root == V2:
+            (root / "cgroup.subtree_control").write_text("+cpu")
         group.mkdir()
     except OSError as error:
         raise NotMeasured(f"needs control groups of its own: {error}") from error
     try:
-        for name, value in settings.items():
+        for name, value in settings(request_millis, limit_millis, is_v1=root == V1).items():
             (group / name).write_text(value)
         _move([pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))], group)
         yield
@@ -40,13 +41,13 @@ def cpu_group(pid: int, request_millis: int, limit_millis: int | None = None) ->
         group.rmdir()
 
 
-def _settings(root: Path, request_millis: int, limit_millis: int | None) -> dict[str, str]:
+def settings(request_millis: int, limit_millis: int | None, *, is_v1: bool) -> dict[str, str]:
+    """What the files of a group say."""
     shares = max(request_millis * 1024 // 1000, LEAST_SHARES)
     quota = None if limit_millis is None else limit_millis * PERIOD_US // 1000
-    if root == V1:
+    if is_v1:
         v1 = {"cpu.shares": str(shares)}
         return v1 if quota is None else v1 | {"cpu.cfs_quota_us": str(quota)}
-    (root / "cgroup.subtree_control").write_text("+cpu")
     weight = 1 + (shares - LEAST_SHARES) * 9999 // (MOST_SHARES - LEAST_SHARES)
     v2 = {"cpu.weight": str(weight)}
     return v2 if quota is None else v2 | {"cpu.max": f"{quota} {PERIOD_US}"}

@@ -1,17 +1,15 @@
 """The definitions of our kinds, brought to an API server."""
 
-import threading
-import time
 from pathlib import Path
 
 from tests.support.cluster import (
-    WAIT_TIMEOUT_S,
     Cluster,
     Document,
     Refused,
     condition,
     documents_of,
 )
+from tests.support.waiting import eventually
 
 DEFINITIONS = sorted((Path(__file__).resolve().parents[2] / "crds").glob("*.yaml"))
 DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
@@ -32,10 +30,7 @@ def establish(cluster: Cluster, definition: Document) -> None:
         DEFINITION, name, "", lambda seen: condition(seen, "Established").get("status") == "True"
     )
     kind = f"{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['kind']}"
-    pause, end = threading.Event(), time.monotonic() + WAIT_TIMEOUT_S
-    while not _is_served(cluster, kind):
-        assert time.monotonic() < end, f"{name} is not served after {WAIT_TIMEOUT_S} s"
-        pause.wait(0.1)
+    eventually(lambda: _is_served(cluster, kind), pause_s=0.1)
 
 
 def _is_served(cluster: Cluster, kind: str) -> bool:

@@ -1,8 +1,6 @@
 """A namespace with an operator of its own, and what tests do in it again and again."""
 
 import json
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from tests.support.cluster import Cluster, Document, condition
 from tests.support.declared import POD, is_so
 from tests.support.kubelet import Kubelet
 from tests.support.operator_process import Operator, install_rights, running_operator
+from tests.support.waiting import eventually
 
 
 @dataclass
@@ -57,11 +56,7 @@ class Shop:
         self.cluster.wait_gone(kind, name, self.namespace)
 
     def eventually(self, is_so: Callable[[], bool], timeout_s: int = 100) -> None:
-        """For what no watch tells: asked for until it is so."""
-        pause, end = threading.Event(), time.monotonic() + timeout_s
-        while not is_so():
-            assert time.monotonic() < end, f"it is not so after {timeout_s} s"
-            pause.wait(0.5)
+        eventually(is_so, timeout_s)
 
     def ask(
         self, method: str, path: str, body: bytes | None = None, *, pod: str = "ibrik-default-0"

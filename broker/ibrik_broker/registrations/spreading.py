@@ -23,7 +23,7 @@ Document = Mapping[str, Any]
 DESIRED_SECONDS = 120.0
 """A thousand resources take a broker some seconds."""
 DESIRED_PATH = "/admin/v1/pool:desired"
-NEWS = frozenset({ApplyResult.APPLIED, ApplyResult.ADOPTED, ApplyResult.DELETED})
+CHANGES = frozenset({ApplyResult.APPLIED, ApplyResult.ADOPTED, ApplyResult.DELETED})
 
 
 class Spreading:
@@ -39,7 +39,7 @@ class Spreading:
         for indexes in _by_kind(resources):
             is_news = False
             async for index, outcome in self._carry_out(resources, indexes):
-                is_news |= outcome.result in NEWS
+                is_news |= outcome.result in CHANGES
                 yield index, outcome
             if is_news:
                 await asyncio.gather(self._following.look(), self._peers.notify())

@@ -55,6 +55,17 @@ def test_a_list_of_desired_resources_is_carried_out_where_each_belongs(
         assert refused.json["code"] == "topic-detached"
 
 
+def test_a_topic_that_comes_back_is_known_to_every_broker_at_once(pool: PoolOfBrokers) -> None:
+    assert results(pool.desire(0, topic("comes-back"))) == ["applied"]
+    assert results(pool.desire(1, deleted(topic("comes-back")))) == ["deleted"]
+    for number in BROKERS:
+        refused = pool.request(number, "GET", "/v1/topics/comes-back")
+        assert refused.json["code"] == "topic-detached"
+    assert results(pool.desire(2, topic("comes-back"))) == ["adopted"]
+    for number in BROKERS:
+        assert pool.request(number, "GET", "/v1/topics/comes-back").status == 200
+
+
 def test_a_subscription_begins_at_the_broker_whose_topic_comes_later(pool: PoolOfBrokers) -> None:
     early = resource("Subscription", "early", topicRef={"name": "late"}, mode="pull")
     (outcome,) = pool.desire(0, early)
